@@ -1,0 +1,35 @@
+//! The `raddle` command line: parses arguments, starts processes, prints. No algorithm lives here.
+
+mod commands;
+
+use clap::Parser;
+use commands::{Command, Ctx, Exit};
+
+/// Finds concurrency errors in real programs and hands over, for each one, a schedule that makes it happen again.
+#[derive(Parser)]
+#[command(name = "raddle", version, propagate_version = true, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Say less: only findings and errors.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Say more; may be repeated.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// When to colour the output (NO_COLOR is respected by `auto`).
+    #[arg(long, global = true, value_enum, default_value = "auto")]
+    color: commands::ColorChoice,
+}
+
+fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    let ctx = Ctx { quiet: cli.quiet, verbose: cli.verbose, color: cli.color };
+    match commands::dispatch(cli.command, &ctx) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("raddle: error: {error:#}");
+            Exit::Trouble.into()
+        }
+    }
+}
