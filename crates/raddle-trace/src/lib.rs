@@ -1,1 +1,11 @@
-//! To be filled.
+//! Traces: events, trace files, schedules, symbols, conversions. This crate never decides what is an error.
+
+pub mod event;
+pub mod ids;
+pub mod source;
+pub mod tables;
+
+pub use event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Order, Patience};
+pub use ids::{Addr, ContextIx, LocationIx, ObjectId, TextIx, ThreadIx};
+pub use source::{EventSource, MemorySource, MemoryTrace, TraceError};
+pub use tables::{Location, Module, Tables, Thread};

@@ -1,0 +1,156 @@
+//! What a trace knows beside its events: threads, locations, call contexts, texts, modules.
+//!
+//! Tables grow while events are read (a reader interns what it meets), so they are complete only when the last event
+//! has been handed out. Indices never change once given.
+
+use crate::ids::{ContextIx, LocationIx, TextIx, ThreadIx};
+use rustc_hash::FxHashMap;
+
+/// A place in code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Location {
+    Unknown,
+    /// A program counter of the recorded run (the return address of the instrumentation call).
+    Pc(u64),
+    /// A location of a converted trace, as it was written there.
+    Foreign(u32),
+}
+
+/// A thread of the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Spawn path, stable across runs: `1` is main, `1.2` its second child.
+    pub name: String,
+    /// Name that the program gave it, if any.
+    pub given_name: Option<String>,
+    pub parent: Option<ThreadIx>,
+    /// How many children it has created so far.
+    pub children: u32,
+}
+
+/// A mapped file of the recorded process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    pub path: String,
+    /// Address of its first mapped byte.
+    pub start: u64,
+    pub end: u64,
+    /// What to subtract from a program counter to get an address in the file's own numbering.
+    pub bias: u64,
+    pub build_id: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ContextNode {
+    parent: ContextIx,
+    call: LocationIx,
+    depth: u32,
+}
+
+/// All tables of one trace.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    pub threads: Vec<Thread>,
+    pub modules: Vec<Module>,
+    locations: Vec<Location>,
+    location_index: FxHashMap<Location, LocationIx>,
+    contexts: Vec<ContextNode>,
+    context_index: FxHashMap<(ContextIx, LocationIx), ContextIx>,
+    texts: Vec<String>,
+    text_index: FxHashMap<String, TextIx>,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        let mut location_index = FxHashMap::default();
+        location_index.insert(Location::Unknown, LocationIx::UNKNOWN);
+        let mut text_index = FxHashMap::default();
+        text_index.insert(String::new(), TextIx(0));
+        Tables {
+            threads: vec![Thread { name: "1".into(), given_name: None, parent: None, children: 0 }],
+            modules: Vec::new(),
+            locations: vec![Location::Unknown],
+            location_index,
+            contexts: vec![ContextNode { parent: ContextIx::ROOT, call: LocationIx::UNKNOWN, depth: 0 }],
+            context_index: FxHashMap::default(),
+            texts: vec![String::new()],
+            text_index,
+        }
+    }
+}
+
+impl Tables {
+    pub fn location(&self, ix: LocationIx) -> &Location {
+        &self.locations[ix.index()]
+    }
+
+    pub fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
+    pub fn intern_location(&mut self, location: Location) -> LocationIx {
+        if let Some(&ix) = self.location_index.get(&location) {
+            return ix;
+        }
+        let ix = LocationIx(u32::try_from(self.locations.len()).expect("fewer than 2^32 locations"));
+        self.locations.push(location.clone());
+        self.location_index.insert(location, ix);
+        ix
+    }
+
+    pub fn intern_context(&mut self, parent: ContextIx, call: LocationIx) -> ContextIx {
+        if let Some(&ix) = self.context_index.get(&(parent, call)) {
+            return ix;
+        }
+        let ix = ContextIx(u32::try_from(self.contexts.len()).expect("fewer than 2^32 contexts"));
+        let depth = self.contexts[parent.index()].depth + 1;
+        self.contexts.push(ContextNode { parent, call, depth });
+        self.context_index.insert((parent, call), ix);
+        ix
+    }
+
+    /// The calls of a context, innermost first.
+    pub fn stack(&self, mut ix: ContextIx) -> Vec<LocationIx> {
+        let mut calls = Vec::new();
+        while ix != ContextIx::ROOT {
+            let node = &self.contexts[ix.index()];
+            calls.push(node.call);
+            ix = node.parent;
+        }
+        calls
+    }
+
+    pub fn text(&self, ix: TextIx) -> &str {
+        &self.texts[ix.index()]
+    }
+
+    pub fn intern_text(&mut self, text: &str) -> TextIx {
+        if let Some(&ix) = self.text_index.get(text) {
+            return ix;
+        }
+        let ix = TextIx(u32::try_from(self.texts.len()).expect("fewer than 2^32 texts"));
+        self.texts.push(text.to_owned());
+        self.text_index.insert(text.to_owned(), ix);
+        ix
+    }
+
+    /// Makes a new thread, the next child of `parent`, named by its spawn path.
+    pub fn add_thread(&mut self, parent: Option<ThreadIx>) -> ThreadIx {
+        let ix = ThreadIx(u32::try_from(self.threads.len()).expect("fewer than 2^32 threads"));
+        let name = match parent {
+            Some(parent) => {
+                let parent = &mut self.threads[parent.index()];
+                parent.children += 1;
+                format!("{}.{}", parent.name, parent.children)
+            }
+            // A thread whose creation was not seen: it gets a name that no spawn path can have.
+            None => format!("?{}", ix.0),
+        };
+        self.threads.push(Thread { name, given_name: None, parent, children: 0 });
+        ix
+    }
+
+    pub fn module_of(&self, pc: u64) -> Option<&Module> {
+        self.modules.iter().find(|module| (module.start..module.end).contains(&pc))
+    }
+}
