@@ -8,10 +8,10 @@
 #![no_std]
 
 pub mod record;
-//REGION
+pub mod region;
 
 pub use record::{Record, SyncOp, Tag};
-//REGION2
+pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};
 
 /// Version of the region layout and of the raw records. A runtime refuses a region of another version.
 pub const WIRE_VERSION: u32 = 1;

@@ -1,0 +1,231 @@
+//! The region: one piece of shared memory between the `raddle` process and the tested program.
+//!
+//! `raddle` creates it (a memfd), fills in the configuration, and names it in the environment variable [`ENV_REGION`]
+//! as a path that the program can open. The runtime maps it before `main`. Because the region belongs to the `raddle`
+//! process as well, nothing that a thread wrote is lost when the program is killed.
+//!
+//! ```text
+//! 0                      Header
+//! MODULES_OFFSET         ModuleEntry  x MODULES_MAX
+//! MESSAGES_OFFSET        MessageEntry x MESSAGES_MAX
+//! SLOT_HEADERS_OFFSET    SlotHeader   x SLOTS_MAX
+//! SLOTS_OFFSET           SLOTS_MAX slots of SLOT_BYTES, each a run of records
+//! BLOB_OFFSET            blob_bytes bytes: schedules and other input of variable size
+//! ```
+//!
+//! The region is sparse: only slots that are used cost memory.
+//!
+//! # Slots
+//!
+//! A thread owns one slot at a time and fills it with records. States go `FREE -> FILLING -> FULL -> FREE`: the
+//! program takes a free slot by compare-exchange (lowest index first, so that memory use follows the number of running
+//! threads), the collector empties full ones, zeroes them and frees them. `thread` and `ordinal` say whose records
+//! these are and in which order a thread filled its slots. When `pending` (full and not yet emptied) reaches
+//! `pending_max`, the program waits: back-pressure instead of unbounded memory. When the program is gone, the
+//! collector takes what is in `FILLING` slots up to the first zero tag.
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// Environment variable with the path of the region (`/proc/PID/fd/N`).
+pub const ENV_REGION: &str = "RADDLE_REGION";
+
+pub const MAGIC: u64 = u64::from_le_bytes(*b"RADDLE\x01\x02");
+
+pub const MODULES_MAX: usize = 1024;
+pub const MESSAGES_MAX: usize = 64;
+pub const SLOTS_MAX: usize = 16384;
+pub const SLOT_BYTES: usize = 32 * 1024;
+pub const SLOT_RECORDS: usize = SLOT_BYTES / crate::record::RECORD_BYTES;
+
+pub const HEADER_BYTES: usize = 4096;
+pub const MODULES_OFFSET: usize = HEADER_BYTES;
+pub const MESSAGES_OFFSET: usize = MODULES_OFFSET + MODULES_MAX * size_of::<ModuleEntry>();
+pub const SLOT_HEADERS_OFFSET: usize = MESSAGES_OFFSET + MESSAGES_MAX * size_of::<MessageEntry>();
+pub const SLOTS_OFFSET: usize = SLOT_HEADERS_OFFSET + SLOTS_MAX * size_of::<SlotHeader>();
+pub const BLOB_OFFSET: usize = SLOTS_OFFSET + SLOTS_MAX * SLOT_BYTES;
+
+/// Bytes of a region with a blob of the given size.
+pub const fn region_bytes(blob_bytes: usize) -> usize {
+    (BLOB_OFFSET + blob_bytes).next_multiple_of(4096)
+}
+
+/// Bits of [`Header::observe`].
+pub mod observe {
+    pub const RECORD: u32 = 1 << 0;
+    pub const DETECT: u32 = 1 << 1;
+}
+
+/// Values of [`Header::steer`].
+pub mod steer {
+    pub const FREE: u32 = 0;
+    pub const NOISE: u32 = 1;
+    pub const CONTROL: u32 = 2;
+    pub const REPLAY: u32 = 3;
+}
+
+/// Bits of [`Header::options`].
+pub mod option {
+    /// Record plain memory accesses (not only synchronisation).
+    pub const MEMORY: u64 = 1 << 0;
+    /// Record memory accesses also before the first thread is created.
+    pub const BEFORE_FIRST_FORK: u64 = 1 << 1;
+    /// Do not drop accesses that repeat an earlier one of the same thread segment.
+    pub const KEEP_REDUNDANT: u64 = 1 << 2;
+    /// Record allocations.
+    pub const ALLOCATIONS: u64 = 1 << 3;
+}
+
+/// Values of [`Header::state`].
+pub mod state {
+    /// No runtime has attached (the program is not instrumented, or died before `main`).
+    pub const NONE: u32 = 0;
+    pub const RUNNING: u32 = 1;
+    /// The program ended through `exit` or a return from `main`.
+    pub const EXITED: u32 = 2;
+    /// The program became another one with `exec`.
+    pub const EXECED: u32 = 3;
+    /// The runtime gave up; the last message says why.
+    pub const REFUSED: u32 = 4;
+}
+
+/// Written by both sides; every field that changes while the program runs is atomic.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Header {
+    pub magic: u64,
+    pub version: u32,
+    pub header_bytes: u32,
+
+    // Configuration, written by `raddle` before the program starts.
+    pub observe: u32,
+    pub steer: u32,
+    pub options: u64,
+    pub seed: u64,
+    /// Most slots that may be full and not yet emptied before the program waits.
+    pub pending_max: u32,
+    pub collector_pid: u32,
+    pub strategy: u32,
+    pub reserved: u32,
+    /// Parameters of the strategy.
+    pub parameters: [u64; 8],
+    pub blob_bytes: u64,
+
+    // Written by the program.
+    /// Process that attached first; other processes run unobserved.
+    pub claimed_pid: AtomicU32,
+    /// How many program images (exec) of that process attached.
+    pub images: AtomicU32,
+    pub state: AtomicU32,
+    pub exit_status: AtomicI32,
+    /// Signal that is killing the program, if the runtime saw it coming.
+    pub death_signal: AtomicU32,
+    pub threads: AtomicU32,
+    pub modules: AtomicU32,
+    pub messages: AtomicU32,
+    /// One more than the highest slot ever used.
+    pub slots_high: AtomicU32,
+    pub lost_accesses: AtomicU64,
+    /// Next sequence number of synchronisation events.
+    pub sequence: AtomicU64,
+
+    // Futex words.
+    /// Grows when a slot becomes full; the collector waits for it.
+    pub filled: AtomicU32,
+    /// Grows when a slot was emptied; the program waits for it under back-pressure.
+    pub emptied: AtomicU32,
+    /// Slots that are full and not yet emptied.
+    pub pending: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
+
+pub mod slot_state {
+    pub const FREE: u32 = 0;
+    pub const FILLING: u32 = 1;
+    pub const FULL: u32 = 2;
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct SlotHeader {
+    pub state: AtomicU32,
+    pub thread: AtomicU32,
+    /// n-th slot of this thread.
+    pub ordinal: AtomicU32,
+    /// Records in a full slot.
+    pub records: AtomicU32,
+    pub image: AtomicU32,
+    pub reserved: [u32; 3],
+}
+
+pub const MODULE_PATH_MAX: usize = 448;
+pub const BUILD_ID_MAX: usize = 32;
+
+/// A mapped file. Entries below `Header::modules` are complete.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ModuleEntry {
+    pub start: u64,
+    pub end: u64,
+    pub bias: u64,
+    pub path_bytes: u16,
+    pub build_id_bytes: u16,
+    pub image: u32,
+    pub build_id: [u8; BUILD_ID_MAX],
+    pub path: [u8; MODULE_PATH_MAX],
+}
+
+const _: () = assert!(size_of::<ModuleEntry>() == 512);
+
+pub const MESSAGE_TEXT_MAX: usize = 500;
+
+pub mod message_level {
+    pub const NOTE: u32 = 1;
+    pub const WARNING: u32 = 2;
+    pub const ERROR: u32 = 3;
+}
+
+/// The runtime's one message channel. `level` is stored last; a zero level is an entry not yet complete. Messages
+/// beyond [`MESSAGES_MAX`] are counted in `Header::messages` and dropped.
+#[repr(C)]
+#[derive(Debug)]
+pub struct MessageEntry {
+    pub level: AtomicU32,
+    pub bytes: u32,
+    pub text: [u8; MESSAGE_TEXT_MAX],
+}
+
+impl Header {
+    /// A header as `raddle` writes it before the program starts.
+    pub const fn new(observe: u32, steer: u32, options: u64, seed: u64, blob_bytes: u64) -> Header {
+        Header {
+            magic: MAGIC,
+            version: crate::WIRE_VERSION,
+            header_bytes: size_of::<Header>() as u32,
+            observe,
+            steer,
+            options,
+            seed,
+            pending_max: 512,
+            collector_pid: 0,
+            strategy: 0,
+            reserved: 0,
+            parameters: [0; 8],
+            blob_bytes,
+            claimed_pid: AtomicU32::new(0),
+            images: AtomicU32::new(0),
+            state: AtomicU32::new(state::NONE),
+            exit_status: AtomicI32::new(0),
+            death_signal: AtomicU32::new(0),
+            threads: AtomicU32::new(0),
+            modules: AtomicU32::new(0),
+            messages: AtomicU32::new(0),
+            slots_high: AtomicU32::new(0),
+            lost_accesses: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
+            filled: AtomicU32::new(0),
+            emptied: AtomicU32::new(0),
+            pending: AtomicU32::new(0),
+        }
+    }
+}
