@@ -1,1 +1,3 @@
-//! To be filled.
+//! CSP: the language CSPM and a refinement checker for it.
+
+pub mod lang;

@@ -1,0 +1,12 @@
+//! CSPM, the machine-readable language of CSP as FDR4 accepts it: lexer, parser, name resolution, type checker, lazy
+//! evaluator, formatter.
+//!
+//! A script goes through the stages in this order; each reports [`diagnostic::Diagnostic`]s and none panics:
+//!
+//! ```text
+//! text -> token -> parser -> ast -> modules -> resolve -> types -> eval -> process tree for the engine
+//! ```
+
+pub mod diagnostic;
+pub mod source;
+pub mod token;
