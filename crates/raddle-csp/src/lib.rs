@@ -1,3 +1,5 @@
 //! CSP: the language CSPM and a refinement checker for it.
 
+pub mod assertion;
 pub mod lang;
+pub mod process;
