@@ -1,5 +1,6 @@
 //! CSP: the language CSPM and a refinement checker for it.
 
 pub mod assertion;
+pub mod engine;
 pub mod lang;
 pub mod process;
