@@ -1,7 +1,10 @@
 //! Traces: events, trace files, schedules, symbols, conversions. This crate never decides what is an error.
 
 pub mod event;
+pub mod generate;
 pub mod ids;
+pub mod model;
+pub mod region;
 pub mod source;
 pub mod tables;
 

@@ -1,0 +1,824 @@
+//! What a trace allows: the step-by-step semantics of its operations.
+//!
+//! Prediction reasons about runs that did not happen. This module says which of them could have: given a trace, a
+//! [`State`] knows how far each thread has come and which threads can take their next event now. A sequence of events
+//! that can be taken step by step is a *valid schedule* (in the papers: a *correct reordering*, closed under thread
+//! order, respecting locks, and letting every read see the same write as in the observed run). Witnesses are checked
+//! against it, and brute-force twins of the predictive analyses enumerate it.
+//!
+//! # When an event is enabled
+//!
+//! | event | when it is its thread's next one and ... |
+//! | --- | --- |
+//! | first event of a thread | its fork was executed (or the trace has none) |
+//! | `Join` | the child has executed all its events |
+//! | `Lock` | nobody holds the lock; or it is nested; or the owner died |
+//! | `ReadLock` | nobody holds the lock for writing |
+//! | `Wait` | a signal not used up by another waiter, or a broadcast, came after its `WaitBegin` |
+//! | `BarrierExit` | enough threads have entered for its round |
+//! | `SemWait` | the count is positive |
+//! | `OnceBegin`, `OncePassed` | nobody has begun; somebody has finished |
+//! | `Read`, `Atomic` that reads | under [`ReadsFrom::Same`]: each byte was last written by the same event as observed |
+//! | `FutexWait`, `Acquire` | all wakes (releases) of the word (object) that were observed before it were executed |
+//! | `Init`, `Destroy`, `BarrierInit`, `SemInit` | all earlier observed events of the object were executed; and its later events wait for it |
+//! | anything else | always |
+//!
+//! The failed operations (`LockFailed`, `WaitFailed`, `SemWaitFailed`, `JoinFailed`, ...) are always enabled: a replay
+//! mimics the observed failure. [`Rules::exact_failures`] asks for more: a try operation fails only if it could not
+//! have succeeded.
+//!
+//! A recorded trace can contain steps that this model would not allow (a spurious wake-up, a lock whose release was
+//! lost with a killed thread). [`Model::new`] walks through the observed order once; an event that is not enabled there
+//! is listed in [`Model::oddities`] and is enabled everywhere. So the observed order itself is always valid.
+
+use crate::event::{Event, LockFlags, Op, Patience};
+use crate::ids::{ObjectId, ThreadIx};
+use crate::source::MemoryTrace;
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// An event of a trace, by its place in the observed order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventIx(pub u32);
+
+impl EventIx {
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a read may see in a reordering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadsFrom {
+    /// The write that it saw in the observed run: the thread certainly goes on as it did there.
+    #[default]
+    Same,
+    /// Any write. Only for analyses that do not depend on values.
+    Any,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub reads_from: ReadsFrom,
+    /// Try operations fail only when they could not have succeeded, instead of being mimicked.
+    pub exact_failures: bool,
+}
+
+/// Why a thread cannot take its next event now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The thread has no further event.
+    Finished,
+    NotForked,
+    ChildRuns(ThreadIx),
+    LockHeld {
+        lock: ObjectId,
+        by: ThreadIx,
+    },
+    NoSignal(ObjectId),
+    BarrierNotFull(ObjectId),
+    SemaphoreEmpty(ObjectId),
+    OnceNotDone(ObjectId),
+    OnceTaken(ObjectId),
+    /// The read would see another write than observed; `None` is the initial value.
+    WrongWriter {
+        expected: Option<EventIx>,
+        found: Option<EventIx>,
+    },
+    /// The operation failed in the observed run and would succeed now.
+    WouldSucceed,
+    /// An annotated or futex release that came earlier is missing.
+    NotReleased(ObjectId),
+    /// The object's life began or ended in between.
+    LifeCycle(ObjectId),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::Finished => write!(f, "the thread has no further event"),
+            Obstacle::NotForked => write!(f, "the thread has not been created yet"),
+            Obstacle::ChildRuns(child) => write!(f, "the joined thread {} has not ended", child.0),
+            Obstacle::LockHeld { lock, by } => write!(f, "lock {} is held by thread {}", lock.0, by.0),
+            Obstacle::NoSignal(cond) => write!(f, "condition {} was not signalled", cond.0),
+            Obstacle::BarrierNotFull(barrier) => write!(f, "barrier {} is not full", barrier.0),
+            Obstacle::SemaphoreEmpty(sem) => write!(f, "semaphore {} is zero", sem.0),
+            Obstacle::OnceNotDone(once) => write!(f, "initialiser {} has not finished", once.0),
+            Obstacle::OnceTaken(once) => write!(f, "initialiser {} has been begun already", once.0),
+            Obstacle::WrongWriter { expected, found } => {
+                write!(f, "the read would see {found:?} instead of {expected:?}")
+            }
+            Obstacle::WouldSucceed => write!(f, "the operation failed when observed and would succeed now"),
+            Obstacle::NotReleased(object) => write!(f, "object {} has not been released", object.0),
+            Obstacle::LifeCycle(object) => {
+                write!(f, "object {} begins or ends its life in between", object.0)
+            }
+        }
+    }
+}
+
+/// A schedule is not valid: the step at `place` cannot be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("step {place} (event {event:?}) cannot be taken: {obstacle}")]
+pub struct Invalid {
+    pub place: usize,
+    pub event: EventIx,
+    pub obstacle: Obstacle,
+}
+
+/// No object: the event concerns none.
+const NONE: u32 = u32::MAX;
+
+/// The facts about one event that do not change between states.
+#[derive(Clone, Copy, Debug)]
+struct Fact {
+    /// Dense number of its synchronisation object.
+    object: u32,
+    /// How many events of the object come before it in the observed order.
+    earlier: u32,
+    /// How many of these begin or end the object's life.
+    lives: u32,
+    /// Cells it touches: first and one past the last.
+    cells: (u32, u32),
+    /// Where its observed writers begin in `Model::writers`, for reads.
+    writers: u32,
+    odd: bool,
+}
+
+/// A trace and its rules, ready to be stepped through.
+pub struct Model<'t> {
+    trace: &'t MemoryTrace,
+    rules: Rules,
+    threads: Vec<Vec<EventIx>>,
+    facts: Vec<Fact>,
+    /// Observed writer of each cell of each read: event number + 1, or 0.
+    writers: Vec<u32>,
+    objects: Vec<ObjectId>,
+    barrier_counts: Vec<u32>,
+    semaphore_starts: Vec<u32>,
+    once_done_at_start: Vec<bool>,
+    forked_by: Vec<Option<EventIx>>,
+    cells: u32,
+    oddities: Vec<(EventIx, Obstacle)>,
+}
+
+/// One object's changing part. Only the fields of its kind are used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Object {
+    writer: Option<ThreadIx>,
+    /// How often the writer holds it.
+    depth: u32,
+    readers: Vec<ThreadIx>,
+    /// Semaphore count.
+    count: u32,
+    /// Threads that entered a barrier so far, and the place of each that is inside.
+    entered: u32,
+    inside: Vec<(ThreadIx, u32)>,
+    once_begun: bool,
+    once_done: bool,
+    /// Moments (in `State::taken`) of signals that no waiter has used yet, and of the last broadcast.
+    signals: Vec<u32>,
+    broadcast: Option<u32>,
+    /// Waiters and the moment they began.
+    waiting: Vec<(ThreadIx, u32)>,
+    executed: u32,
+    lives: u32,
+    releases: u32,
+}
+
+/// How far a reordering has come.
+#[derive(Clone)]
+pub struct State<'m> {
+    model: &'m Model<'m>,
+    next: Vec<u32>,
+    objects: Vec<Object>,
+    /// Last writer of each cell: event number + 1, or 0.
+    memory: Vec<u32>,
+    taken: u32,
+}
+
+fn access_range(op: &Op) -> Option<(u64, u64, bool, bool)> {
+    match *op {
+        Op::Read { addr, size, .. } => Some((addr.0, u64::from(size), true, false)),
+        Op::Write { addr, size, .. } => Some((addr.0, u64::from(size), false, true)),
+        Op::Atomic { addr, size, kind, .. } => Some((addr.0, u64::from(size), kind.reads(), kind.writes())),
+        _ => None,
+    }
+}
+
+fn object_of(op: &Op) -> Option<ObjectId> {
+    Some(match *op {
+        Op::Lock { lock, .. }
+        | Op::LockFailed { lock, .. }
+        | Op::ReadLock { lock, .. }
+        | Op::ReadLockFailed { lock, .. }
+        | Op::Unlock { lock, .. }
+        | Op::Request { lock, .. } => lock,
+        Op::Signal { cond }
+        | Op::Broadcast { cond }
+        | Op::WaitBegin { cond, .. }
+        | Op::Wait { cond, .. }
+        | Op::WaitFailed { cond, .. } => cond,
+        Op::BarrierInit { barrier, .. } | Op::BarrierEnter { barrier } | Op::BarrierExit { barrier } => {
+            barrier
+        }
+        Op::SemInit { sem, .. }
+        | Op::SemRequest { sem }
+        | Op::SemWait { sem }
+        | Op::SemWaitFailed { sem }
+        | Op::SemPost { sem } => sem,
+        Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OncePassed { once } => once,
+        Op::Init { object, .. } | Op::Destroy { object, .. } => object,
+        Op::Acquire { object } | Op::Release { object } => object,
+        Op::FutexWake { word, .. } | Op::FutexWait { word } | Op::FutexWaitFailed { word } => {
+            ObjectId(word.0)
+        }
+        _ => return None,
+    })
+}
+
+fn begins_or_ends_life(op: &Op) -> bool {
+    matches!(op, Op::Init { .. } | Op::Destroy { .. } | Op::BarrierInit { .. } | Op::SemInit { .. })
+}
+
+/// Number of the elementary byte interval that begins at `addr`.
+fn cell_at(bounds: &[u64], addr: u64) -> u32 {
+    bounds.partition_point(|&bound| bound < addr) as u32
+}
+
+impl<'t> Model<'t> {
+    pub fn new(trace: &'t MemoryTrace, rules: Rules) -> Model<'t> {
+        assert!(trace.events.len() < u32::MAX as usize, "event numbers have 32 bits");
+        let mut bounds: Vec<u64> = Vec::new();
+        for event in &trace.events {
+            if let Some((addr, size, ..)) = access_range(&event.op) {
+                bounds.push(addr);
+                bounds.push(addr.saturating_add(size));
+            }
+        }
+        bounds.sort_unstable();
+        bounds.dedup();
+        let mut model = Model {
+            trace,
+            rules,
+            threads: vec![Vec::new(); trace.tables.threads.len()],
+            facts: Vec::with_capacity(trace.events.len()),
+            writers: Vec::new(),
+            objects: Vec::new(),
+            barrier_counts: Vec::new(),
+            semaphore_starts: Vec::new(),
+            once_done_at_start: Vec::new(),
+            forked_by: Vec::new(),
+            cells: bounds.len() as u32,
+            oddities: Vec::new(),
+        };
+        model.collect_facts(&bounds);
+        model.infer_starts();
+        model.oddities = model.walk_observed_order();
+        for &(event, _) in &model.oddities {
+            model.facts[event.index()].odd = true;
+        }
+        model
+    }
+
+    fn collect_facts(&mut self, bounds: &[u64]) {
+        let mut numbers: FxHashMap<ObjectId, u32> = FxHashMap::default();
+        let mut seen: Vec<(u32, u32)> = Vec::new();
+        let mut memory = vec![0_u32; bounds.len()];
+        for (index, event) in self.trace.events.iter().enumerate() {
+            let thread = event.thread.index();
+            if let Op::Fork { child } = event.op {
+                self.room_for(child.index());
+                self.forked_by[child.index()].get_or_insert(EventIx(index as u32));
+            }
+            self.room_for(thread);
+            self.threads[thread].push(EventIx(index as u32));
+            let mut fact = Fact { object: NONE, earlier: 0, lives: 0, cells: (0, 0), writers: 0, odd: false };
+            if let Some(object) = object_of(&event.op) {
+                let number = *numbers.entry(object).or_insert_with(|| {
+                    self.objects.push(object);
+                    seen.push((0, 0));
+                    self.objects.len() as u32 - 1
+                });
+                let (earlier, lives) = &mut seen[number as usize];
+                (fact.object, fact.earlier, fact.lives) = (number, *earlier, *lives);
+                *earlier += 1;
+                *lives += u32::from(begins_or_ends_life(&event.op));
+            }
+            if let Some((addr, size, reads, writes)) = access_range(&event.op) {
+                fact.cells = (cell_at(bounds, addr), cell_at(bounds, addr.saturating_add(size)));
+                let range = fact.cells.0 as usize..fact.cells.1 as usize;
+                if reads {
+                    fact.writers = u32::try_from(self.writers.len()).expect("fewer than 2^32 cells read");
+                    self.writers.extend_from_slice(&memory[range.clone()]);
+                }
+                if writes {
+                    memory[range].fill(index as u32 + 1);
+                }
+            }
+            self.facts.push(fact);
+        }
+    }
+
+    fn room_for(&mut self, thread: usize) {
+        if self.threads.len() <= thread {
+            self.threads.resize(thread + 1, Vec::new());
+        }
+        if self.forked_by.len() < self.threads.len() {
+            self.forked_by.resize(self.threads.len(), None);
+        }
+    }
+
+    /// Counts of barriers and semaphores whose initialisation the trace does not show: the smallest that allow what was
+    /// observed.
+    fn infer_starts(&mut self) {
+        let count = self.objects.len();
+        let (mut counts, mut starts, mut done) = (vec![0; count], vec![0; count], vec![false; count]);
+        let (mut entered, mut value, mut begun) =
+            (vec![0_u32; count], vec![0_i64; count], vec![false; count]);
+        for (fact, event) in self.facts.iter().zip(&self.trace.events) {
+            let object = fact.object as usize;
+            match event.op {
+                Op::BarrierEnter { .. } => entered[object] += 1,
+                Op::BarrierExit { .. } if counts[object] == 0 => counts[object] = entered[object],
+                Op::SemPost { .. } => value[object] += 1,
+                Op::SemWait { .. } => {
+                    value[object] -= 1;
+                    starts[object] = starts[object].max(-value[object]);
+                }
+                Op::SemInit { .. } => value[object] = i64::MAX / 2,
+                Op::OnceBegin { .. } => begun[object] = true,
+                Op::OncePassed { .. } if !begun[object] => done[object] = true,
+                _ => {}
+            }
+        }
+        self.barrier_counts = counts;
+        self.semaphore_starts = starts.into_iter().map(|start| u32::try_from(start).unwrap_or(0)).collect();
+        self.once_done_at_start = done;
+    }
+
+    fn walk_observed_order(&self) -> Vec<(EventIx, Obstacle)> {
+        let mut oddities = Vec::new();
+        let mut state = self.start();
+        for (index, event) in self.trace.events.iter().enumerate() {
+            if let Some(obstacle) = state.obstacle(event.thread) {
+                oddities.push((EventIx(index as u32), obstacle));
+            }
+            state.take(event.thread);
+        }
+        oddities
+    }
+
+    pub fn trace(&self) -> &'t MemoryTrace {
+        self.trace
+    }
+
+    pub fn event(&self, ix: EventIx) -> &'t Event {
+        &self.trace.events[ix.index()]
+    }
+
+    /// How many threads the trace has.
+    pub fn threads(&self) -> u32 {
+        self.threads.len() as u32
+    }
+
+    /// The events of a thread in its order.
+    pub fn events_of(&self, thread: ThreadIx) -> &[EventIx] {
+        self.threads.get(thread.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Events that the model would not have allowed where they were observed, and why. They are enabled everywhere.
+    pub fn oddities(&self) -> &[(EventIx, Obstacle)] {
+        &self.oddities
+    }
+
+    /// The state in which nothing has been executed.
+    pub fn start(&self) -> State<'_> {
+        let objects = (0..self.objects.len())
+            .map(|object| Object {
+                count: self.semaphore_starts[object],
+                once_done: self.once_done_at_start[object],
+                ..Object::default()
+            })
+            .collect();
+        State {
+            model: self,
+            next: vec![0; self.threads.len()],
+            objects,
+            memory: vec![0; self.cells as usize],
+            taken: 0,
+        }
+    }
+
+    /// Executes a schedule step by step. The result is the state after it, or the first step that cannot be taken.
+    pub fn run(&self, schedule: &[EventIx]) -> Result<State<'_>, Invalid> {
+        let mut state = self.start();
+        for (place, &event) in schedule.iter().enumerate() {
+            let thread = self.event(event).thread;
+            let invalid = |obstacle| Invalid { place, event, obstacle };
+            if state.next(thread) != Some(event) {
+                // Out of its thread's order: report what stands in the way of the thread itself.
+                return Err(invalid(state.obstacle(thread).unwrap_or(Obstacle::Finished)));
+            }
+            state.step(thread).map_err(invalid)?;
+        }
+        Ok(state)
+    }
+
+    /// Does this schedule show a race between two events? It must be valid, and in the state after it both must be
+    /// their threads' next events and not depend on one another. What the racing reads see does not matter.
+    pub fn check_race(&self, schedule: &[EventIx], first: EventIx, second: EventIx) -> Result<(), Invalid> {
+        let state = self.run(schedule)?;
+        for event in [first, second] {
+            let thread = self.event(event).thread;
+            let obstacle = match state.obstacle(thread) {
+                _ if state.next(thread) != Some(event) => Some(Obstacle::Finished),
+                Some(Obstacle::WrongWriter { .. }) | None => None,
+                other => other,
+            };
+            if let Some(obstacle) = obstacle {
+                return Err(Invalid { place: schedule.len(), event, obstacle });
+            }
+        }
+        Ok(())
+    }
+
+    /// Does this schedule lead into a deadlock of these threads: is each of them, after it, about to acquire a lock
+    /// that another one of them holds? Returns the locks waited for.
+    pub fn check_deadlock(
+        &self,
+        schedule: &[EventIx],
+        threads: &[ThreadIx],
+    ) -> Result<Vec<ObjectId>, Invalid> {
+        let state = self.run(schedule)?;
+        let mut locks = Vec::new();
+        for &thread in threads {
+            let event = state.next(thread).unwrap_or_default();
+            match state.obstacle(thread) {
+                Some(Obstacle::LockHeld { lock, by }) if by != thread && threads.contains(&by) => {
+                    locks.push(lock);
+                }
+                obstacle => {
+                    let obstacle = obstacle.unwrap_or(Obstacle::WouldSucceed);
+                    return Err(Invalid { place: schedule.len(), event, obstacle });
+                }
+            }
+        }
+        Ok(locks)
+    }
+}
+
+impl<'m> State<'m> {
+    pub fn model(&self) -> &'m Model<'m> {
+        self.model
+    }
+
+    /// How many events have been executed.
+    pub fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// How many events of a thread have been executed.
+    pub fn position(&self, thread: ThreadIx) -> u32 {
+        self.next[thread.index()]
+    }
+
+    pub fn positions(&self) -> &[u32] {
+        &self.next
+    }
+
+    /// The event that a thread would execute next.
+    pub fn next(&self, thread: ThreadIx) -> Option<EventIx> {
+        self.model.events_of(thread).get(self.position(thread) as usize).copied()
+    }
+
+    /// The threads whose next event can be executed now.
+    pub fn enabled(&self) -> impl Iterator<Item = ThreadIx> + '_ {
+        (0..self.model.threads()).map(ThreadIx).filter(|&thread| self.obstacle(thread).is_none())
+    }
+
+    /// Who holds a lock now: the writer, or the first reader.
+    pub fn holder(&self, lock: ObjectId) -> Option<ThreadIx> {
+        let number = self.model.objects.iter().position(|&object| object == lock)?;
+        let object = &self.objects[number];
+        object.writer.or(object.readers.first().copied())
+    }
+
+    /// Executes a thread's next event if it is enabled.
+    pub fn step(&mut self, thread: ThreadIx) -> Result<EventIx, Obstacle> {
+        match self.obstacle(thread) {
+            Some(obstacle) => Err(obstacle),
+            None => Ok(self.take(thread)),
+        }
+    }
+
+    /// What keeps a thread from executing its next event, if anything does.
+    pub fn obstacle(&self, thread: ThreadIx) -> Option<Obstacle> {
+        let Some(ix) = self.next(thread) else { return Some(Obstacle::Finished) };
+        let fact = &self.model.facts[ix.index()];
+        let event = self.model.event(ix);
+        if self.position(thread) == 0
+            && let Some(fork) = self.model.forked_by[thread.index()]
+            && !fact.odd
+            && !self.executed(fork)
+        {
+            return Some(Obstacle::NotForked);
+        }
+        if fact.odd {
+            return None;
+        }
+        if fact.object != NONE {
+            let object = &self.objects[fact.object as usize];
+            let waits_for_all = begins_or_ends_life(&event.op);
+            if object.lives != fact.lives || (waits_for_all && object.executed != fact.earlier) {
+                return Some(Obstacle::LifeCycle(self.model.objects[fact.object as usize]));
+            }
+        }
+        self.obstacle_of(thread, event, fact)
+    }
+
+    fn executed(&self, event: EventIx) -> bool {
+        self.next(self.model.event(event).thread).is_none_or(|next| next > event)
+    }
+
+    fn obstacle_of(&self, thread: ThreadIx, event: &Event, fact: &Fact) -> Option<Obstacle> {
+        let object = || &self.objects[fact.object as usize];
+        let exact = self.model.rules.exact_failures;
+        match event.op {
+            Op::Join { child } => self.next(child).map(|_| Obstacle::ChildRuns(child)),
+            Op::JoinFailed { child } => {
+                (exact && self.next(child).is_none()).then_some(Obstacle::WouldSucceed)
+            }
+            Op::Lock { lock, flags } => self.lock_obstacle(object(), lock, thread, flags, false),
+            Op::ReadLock { lock, flags } => self.lock_obstacle(object(), lock, thread, flags, true),
+            Op::LockFailed { lock, flags } | Op::ReadLockFailed { lock, flags } => {
+                let read = matches!(event.op, Op::ReadLockFailed { .. });
+                let free = self.lock_obstacle(object(), lock, thread, flags, read).is_none();
+                (exact && free && flags.patience == Patience::Try).then_some(Obstacle::WouldSucceed)
+            }
+            Op::Wait { cond, .. } => {
+                object().usable_signal(thread).is_none().then_some(Obstacle::NoSignal(cond))
+            }
+            Op::BarrierExit { barrier } => {
+                let count = object().count.max(self.model.barrier_counts[fact.object as usize]).max(1);
+                let place = object().inside.iter().find(|(who, _)| *who == thread).map(|&(_, place)| place);
+                let full = place.is_none_or(|place| object().entered >= place.div_ceil(count) * count);
+                (!full).then_some(Obstacle::BarrierNotFull(barrier))
+            }
+            Op::SemWait { sem } => (object().count == 0).then_some(Obstacle::SemaphoreEmpty(sem)),
+            Op::SemWaitFailed { .. } => (exact && object().count > 0).then_some(Obstacle::WouldSucceed),
+            Op::OnceBegin { once } => object().once_begun.then_some(Obstacle::OnceTaken(once)),
+            Op::OncePassed { once } => (!object().once_done).then_some(Obstacle::OnceNotDone(once)),
+            Op::Acquire { .. } | Op::FutexWait { .. } => {
+                let released = object().releases >= self.releases_before(event, fact);
+                (!released).then_some(Obstacle::NotReleased(self.model.objects[fact.object as usize]))
+            }
+            Op::Read { .. } | Op::Atomic { .. } => self.read_obstacle(event, fact),
+            _ => None,
+        }
+    }
+
+    fn lock_obstacle(
+        &self,
+        object: &Object,
+        lock: ObjectId,
+        thread: ThreadIx,
+        flags: LockFlags,
+        read: bool,
+    ) -> Option<Obstacle> {
+        let other_reader = object.readers.iter().copied().find(|&reader| reader != thread || !flags.nested);
+        let by = match object.writer {
+            Some(writer) if writer == thread && flags.nested => None,
+            Some(writer) if flags.owner_died && self.next(writer).is_none() => None,
+            Some(writer) => Some(writer),
+            None if read => None,
+            None => other_reader,
+        };
+        by.map(|by| Obstacle::LockHeld { lock, by })
+    }
+
+    /// How many releases of the object were observed before this event.
+    fn releases_before(&self, event: &Event, fact: &Fact) -> u32 {
+        let futex = matches!(event.op, Op::FutexWait { .. });
+        let events = &self.model.trace.events;
+        let ix = self.next(event.thread).expect("the event is the thread's next one");
+        let count = self.model.facts[..ix.index()].iter().zip(events).filter(|(other, event)| {
+            let releases = match event.op {
+                Op::FutexWake { .. } => futex,
+                Op::Release { .. } => !futex,
+                _ => false,
+            };
+            releases && other.object == fact.object
+        });
+        count.count() as u32
+    }
+
+    fn read_obstacle(&self, event: &Event, fact: &Fact) -> Option<Obstacle> {
+        let (_, _, reads, _) = access_range(&event.op)?;
+        if !reads || self.model.rules.reads_from == ReadsFrom::Any {
+            return None;
+        }
+        let range = fact.cells.0 as usize..fact.cells.1 as usize;
+        let expected = &self.model.writers[fact.writers as usize..fact.writers as usize + range.len()];
+        let wrong = self.memory[range].iter().zip(expected).find(|(found, expected)| found != expected);
+        let name = |writer: u32| writer.checked_sub(1).map(EventIx);
+        wrong
+            .map(|(&found, &expected)| Obstacle::WrongWriter { expected: name(expected), found: name(found) })
+    }
+
+    /// Executes a thread's next event whether or not it is enabled.
+    fn take(&mut self, thread: ThreadIx) -> EventIx {
+        let ix = self.next(thread).expect("the thread has a next event");
+        let fact = self.model.facts[ix.index()];
+        let event = self.model.event(ix);
+        self.next[thread.index()] += 1;
+        self.taken += 1;
+        if let Some((_, _, _, true)) = access_range(&event.op) {
+            self.memory[fact.cells.0 as usize..fact.cells.1 as usize].fill(ix.0 + 1);
+        }
+        if fact.object != NONE {
+            let moment = self.taken;
+            let object = &mut self.objects[fact.object as usize];
+            object.executed += 1;
+            object.lives += u32::from(begins_or_ends_life(&event.op));
+            object.take(thread, &event.op, moment);
+        }
+        ix
+    }
+}
+
+impl Object {
+    fn take(&mut self, thread: ThreadIx, op: &Op, moment: u32) {
+        match *op {
+            Op::Lock { .. } => {
+                self.depth = if self.writer == Some(thread) { self.depth + 1 } else { 1 };
+                self.writer = Some(thread);
+            }
+            Op::ReadLock { .. } => self.readers.push(thread),
+            Op::Unlock { .. } => {
+                if self.writer == Some(thread) {
+                    self.depth -= 1;
+                    self.writer = (self.depth > 0).then_some(thread);
+                } else if let Some(place) = self.readers.iter().position(|&reader| reader == thread) {
+                    self.readers.remove(place);
+                }
+            }
+            Op::Signal { .. } => self.signals.push(moment),
+            Op::Broadcast { .. } => self.broadcast = Some(moment),
+            Op::WaitBegin { .. } => self.waiting.push((thread, moment)),
+            Op::Wait { .. } | Op::WaitFailed { .. } => {
+                if let (Op::Wait { .. }, Some(Some(place))) = (op, self.usable_signal(thread)) {
+                    self.signals.remove(place);
+                }
+                self.waiting.retain(|(waiter, _)| *waiter != thread);
+                // Signals older than every waiter can wake nobody any more.
+                let oldest = self.waiting.iter().map(|&(_, began)| began).min();
+                self.signals.retain(|&signal| oldest.is_some_and(|oldest| signal > oldest));
+            }
+            Op::BarrierInit { count, .. } => (self.count, self.entered) = (count, 0),
+            Op::BarrierEnter { .. } => {
+                self.entered += 1;
+                self.inside.push((thread, self.entered));
+            }
+            Op::BarrierExit { .. } => {
+                if let Some(place) = self.inside.iter().position(|(who, _)| *who == thread) {
+                    self.inside.remove(place);
+                }
+            }
+            Op::SemInit { value, .. } => self.count = value,
+            Op::SemPost { .. } => self.count += 1,
+            Op::SemWait { .. } => self.count = self.count.saturating_sub(1),
+            Op::OnceBegin { .. } => self.once_begun = true,
+            Op::OnceEnd { .. } => self.once_done = true,
+            Op::Release { .. } | Op::FutexWake { .. } => self.releases += 1,
+            Op::Init { .. } | Op::Destroy { .. } => {
+                let (executed, lives) = (self.executed, self.lives);
+                *self = Object { executed, lives, ..Object::default() };
+            }
+            _ => {}
+        }
+    }
+
+    /// The signal that a waiter would use up: `Some(Some(place))`, or `Some(None)` for a broadcast, which is not used
+    /// up. A waiter takes the oldest signal younger than itself: that leaves the most for the others, because who
+    /// began to wait later can use only younger ones.
+    fn usable_signal(&self, thread: ThreadIx) -> Option<Option<usize>> {
+        let &(_, began) = self.waiting.iter().find(|(waiter, _)| *waiter == thread)?;
+        if self.broadcast.is_some_and(|moment| moment > began) {
+            return Some(None);
+        }
+        self.signals.iter().position(|&moment| moment > began).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Rng, Shape, generate};
+
+    fn shapes() -> Vec<Shape> {
+        vec![
+            Shape::locks_only(3, 2, 3, 80),
+            Shape { requests: true, nesting_max: 3, ..Shape::locks_only(4, 3, 3, 80) },
+            Shape { mixed_sizes: true, ..Shape::everything(4, 200) },
+        ]
+    }
+
+    #[test]
+    fn the_observed_order_of_a_generated_trace_is_valid() {
+        for shape in shapes() {
+            for seed in 0..300 {
+                let trace = generate(&shape, seed);
+                let rules = Rules { exact_failures: true, ..Rules::default() };
+                let model = Model::new(&trace, rules);
+                assert_eq!(model.oddities(), &[], "seed {seed}, {shape:?}");
+                let schedule: Vec<EventIx> = (0..trace.events.len() as u32).map(EventIx).collect();
+                assert!(model.run(&schedule).is_ok(), "seed {seed}, {shape:?}");
+            }
+        }
+    }
+
+    /// Whatever random path is walked, a lock never has two holders, and what is executed is closed under thread order.
+    #[test]
+    fn random_walks_respect_locks() {
+        for shape in shapes() {
+            for seed in 0..100 {
+                let trace = generate(&shape, seed);
+                let model = Model::new(&trace, Rules { reads_from: ReadsFrom::Any, ..Rules::default() });
+                let mut rng = Rng::new(seed);
+                let mut state = model.start();
+                let mut held: FxHashMap<ObjectId, Vec<(ThreadIx, bool)>> = FxHashMap::default();
+                loop {
+                    let enabled: Vec<ThreadIx> = state.enabled().collect();
+                    if enabled.is_empty() {
+                        break;
+                    }
+                    let thread = enabled[rng.below(enabled.len() as u32) as usize];
+                    let event = model.event(state.step(thread).expect("enabled"));
+                    match event.op {
+                        Op::Lock { lock, .. } => held.entry(lock).or_default().push((thread, false)),
+                        Op::ReadLock { lock, .. } => held.entry(lock).or_default().push((thread, true)),
+                        Op::Unlock { lock, .. } => {
+                            let holders = held.entry(lock).or_default();
+                            let place = holders.iter().position(|h| h.0 == thread).expect("held");
+                            holders.remove(place);
+                        }
+                        _ => {}
+                    }
+                    for holders in held.values() {
+                        let alone = holders.len() <= 1 || holders.iter().all(|&(_, read)| read);
+                        assert!(alone, "seed {seed}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_needs_a_signal_that_came_after_it_began() {
+        let mut trace = MemoryTrace::default();
+        let (main, child) = (ThreadIx(0), trace.tables.add_thread(Some(ThreadIx(0))));
+        let (cond, lock, flags) = (ObjectId(1), ObjectId(2), LockFlags::default());
+        let mut add = |thread, op| {
+            let context = Default::default();
+            trace.events.push(Event { thread, location: Default::default(), context, op });
+        };
+        add(main, Op::Fork { child });
+        add(main, Op::Lock { lock, flags });
+        add(main, Op::Unlock { lock, flags });
+        add(main, Op::WaitBegin { cond, lock });
+        add(child, Op::Signal { cond });
+        add(main, Op::Wait { cond, lock });
+        add(main, Op::Lock { lock, flags });
+        let model = Model::new(&trace, Rules::default());
+        assert_eq!(model.oddities(), &[]);
+        let order = |numbers: &[u32]| numbers.iter().copied().map(EventIx).collect::<Vec<_>>();
+        assert!(model.run(&order(&[0, 1, 2, 3, 4, 5, 6])).is_ok());
+        let lost = model.run(&order(&[0, 1, 2, 4, 3, 5])).err().expect("the signal is lost");
+        assert_eq!((lost.place, lost.obstacle), (5, Obstacle::NoSignal(cond)));
+    }
+
+    #[test]
+    fn a_read_keeps_its_writer_byte_by_byte() {
+        let mut trace = MemoryTrace::default();
+        let child = trace.tables.add_thread(Some(ThreadIx(0)));
+        let flags = Default::default();
+        let mut add = |thread, op| {
+            let context = Default::default();
+            trace.events.push(Event { thread, location: Default::default(), context, op });
+        };
+        let at = crate::ids::Addr;
+        add(ThreadIx(0), Op::Write { addr: at(8), size: 8, flags });
+        add(child, Op::Write { addr: at(12), size: 1, flags });
+        add(ThreadIx(0), Op::Read { addr: at(8), size: 4, flags });
+        add(ThreadIx(0), Op::Read { addr: at(12), size: 2, flags });
+        let model = Model::new(&trace, Rules::default());
+        let order = |numbers: &[u32]| numbers.iter().copied().map(EventIx).collect::<Vec<_>>();
+        assert!(model.run(&order(&[0, 2, 1, 3])).is_ok());
+        let invalid = model.run(&order(&[0, 2, 3])).err().expect("the byte at 12 was written by event 1");
+        let obstacle = Obstacle::WrongWriter { expected: Some(EventIx(1)), found: Some(EventIx(0)) };
+        assert_eq!(invalid.obstacle, obstacle);
+        assert!(model.check_race(&order(&[0, 2]), EventIx(3), EventIx(1)).is_ok());
+        assert!(model.check_race(&order(&[0]), EventIx(3), EventIx(1)).is_err());
+    }
+}
