@@ -1,10 +1,13 @@
 //! Traces: events, trace files, schedules, symbols, conversions. This crate never decides what is an error.
 
+pub mod collector;
 pub mod event;
+pub mod file;
 pub mod generate;
 pub mod ids;
 pub mod model;
 pub mod region;
+pub mod schedule;
 pub mod source;
 pub mod tables;
 

@@ -1,0 +1,358 @@
+//! Records of one thread, made small.
+//!
+//! Three observations about what a thread writes, and what the encoding makes of them:
+//!
+//! 1. *Few places do most of the work.* The first word of a record (tag, flags, program counter) takes few different
+//!    values in a chunk. Each different value is a *site*; a chunk lists its sites once and stores an index a record.
+//!    An `Ext` record has no program counter, so its site also depends on the site before it: the "value read" of one
+//!    atomic and the size of one allocation are kept apart.
+//! 2. *A place walks through memory in steps.* The second word is stored as its difference to a prediction: the site's
+//!    last value plus the site's last step, or the second word of the record just before (fields of one object, the
+//!    value written next to the value read), whichever is nearer. Sequence numbers, which come right after a `Sync` or
+//!    `Atomic` record, are predicted from the last sequence number instead.
+//! 3. *The same loop looks the same each time round.* Site indices, control bytes (which prediction, how many bytes of
+//!    difference follow) and the differences are stored one after the other, not interleaved, so that repetitions
+//!    are long and zstd finds them.
+//!
+//! ```text
+//! varint                number of sites S
+//! S bytes               tags
+//! S bytes               aux
+//! S zigzag varints      low 48 bits, each as difference to the one before
+//! N bytes               low bytes of the site indices
+//! N bytes               high bytes of the site indices, only if S > 256
+//! N bytes               control bytes: bits 0..=3 bytes of difference (0..=8), bits 4..=5 the prediction
+//! rest                  differences, zigzag, little-endian, as many bytes as the control byte says
+//! ```
+//!
+//! N is the number of records, which the chunk's header holds. Sites are in order of first use. All predictions start
+//! at zero in each chunk: a chunk can be decoded without any other.
+
+use super::chunk::{CHUNK_BYTES_MAX, CHUNK_RECORDS_MAX, NO_SEQUENCE};
+use super::varint::{put, take, unzigzag, zigzag};
+use raddle_wire::record::{LOW48, Record, Tag};
+use rustc_hash::FxHashMap;
+
+/// Level of zstd: the sites have taken most of the redundancy out, higher levels gain a few percent for much time.
+const ZSTD_LEVEL: i32 = 1;
+
+const PREDICT_STEP: u8 = 0;
+const PREDICT_NEIGHBOUR: u8 = 1;
+const PREDICT_SEQUENCE: u8 = 2;
+const PREDICTION_SHIFT: u8 = 4;
+const LENGTH_MASK: u8 = 0b1111;
+
+/// What the encoder saw in passing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub events: u32,
+    pub first_sequence: u64,
+    pub last_sequence: u64,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { events: 0, first_sequence: NO_SEQUENCE, last_sequence: NO_SEQUENCE }
+    }
+}
+
+/// Does a record with this tag begin an event?
+pub const fn begins_event(tag: u8) -> bool {
+    matches!(tag, 1..=6 | 11)
+}
+
+/// Is the word after a record with this tag a sequence number?
+const fn sequence_follows(tag: u8) -> bool {
+    tag == Tag::Sync as u8 || tag == Tag::Atomic as u8
+}
+
+#[derive(Clone, Copy, Default)]
+struct Site {
+    word0: u64,
+    last: u64,
+    step: u64,
+}
+
+/// Encodes chunks; keeps its buffers from one to the next.
+#[derive(Default)]
+pub struct Encoder {
+    index: FxHashMap<(u64, u32), u32>,
+    sites: Vec<Site>,
+    low: Vec<u8>,
+    high: Vec<u8>,
+    control: Vec<u8>,
+    differences: Vec<u8>,
+    plain: Vec<u8>,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl Encoder {
+    /// Encodes records; the plain (not yet compressed) payload is valid until the next call.
+    pub fn encode(&mut self, records: &[Record]) -> (&[u8], Seen) {
+        assert!(records.len() <= CHUNK_RECORDS_MAX as usize);
+        self.clear();
+        let mut seen = Seen::default();
+        let (mut previous_site, mut previous_word1, mut previous_tag) = (0u32, 0u64, 0u8);
+        let mut last_sequence = 0u64;
+        for record in records {
+            let tag = record.tag_byte();
+            seen.events += u32::from(begins_event(tag));
+            let before = if tag == Tag::Ext as u8 { previous_site + 1 } else { 0 };
+            let ix = self.site(record.word0, before);
+            let site = &mut self.sites[ix as usize];
+            let (prediction, difference) = if tag == Tag::Ext as u8 && sequence_follows(previous_tag) {
+                if seen.first_sequence == NO_SEQUENCE {
+                    seen.first_sequence = record.word1;
+                }
+                seen.last_sequence = record.word1;
+                let difference = zigzag(record.word1.wrapping_sub(last_sequence));
+                last_sequence = record.word1;
+                (PREDICT_SEQUENCE, difference)
+            } else {
+                let by_step = zigzag(record.word1.wrapping_sub(site.last.wrapping_add(site.step)));
+                let by_neighbour = zigzag(record.word1.wrapping_sub(previous_word1));
+                site.step = record.word1.wrapping_sub(site.last);
+                site.last = record.word1;
+                if byte_length(by_step) <= byte_length(by_neighbour) {
+                    (PREDICT_STEP, by_step)
+                } else {
+                    (PREDICT_NEIGHBOUR, by_neighbour)
+                }
+            };
+            let length = byte_length(difference);
+            self.low.push(ix as u8);
+            self.high.push((ix >> 8) as u8);
+            self.control.push(prediction << PREDICTION_SHIFT | length);
+            self.differences.extend_from_slice(&difference.to_le_bytes()[..length as usize]);
+            (previous_site, previous_word1, previous_tag) = (ix, record.word1, tag);
+        }
+        self.assemble();
+        (&self.plain, seen)
+    }
+
+    /// Compresses a payload, unless that makes it larger.
+    pub fn compress(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
+        if self.zstd.is_none() {
+            self.zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
+        }
+        let compressed = self.zstd.as_mut()?.compress(plain).ok()?;
+        (compressed.len() < plain.len()).then_some(compressed)
+    }
+
+    /// [`Encoder::encode`] and [`Encoder::compress`]: the payload, whether it is compressed, its plain size.
+    pub fn encode_compressed(&mut self, records: &[Record]) -> (Vec<u8>, bool, u32, Seen) {
+        let (_, seen) = self.encode(records);
+        let plain = std::mem::take(&mut self.plain);
+        let plain_bytes = plain.len() as u32;
+        let result = match self.compress(&plain) {
+            Some(compressed) => (compressed, true, plain_bytes, seen),
+            None => (plain.clone(), false, plain_bytes, seen),
+        };
+        self.plain = plain;
+        result
+    }
+
+    fn clear(&mut self) {
+        self.index.clear();
+        self.sites.clear();
+        self.low.clear();
+        self.high.clear();
+        self.control.clear();
+        self.differences.clear();
+        self.plain.clear();
+    }
+
+    fn site(&mut self, word0: u64, before: u32) -> u32 {
+        let next = self.sites.len() as u32;
+        let ix = *self.index.entry((word0, before)).or_insert(next);
+        if ix == next {
+            self.sites.push(Site { word0, last: 0, step: 0 });
+        }
+        ix
+    }
+
+    fn assemble(&mut self) {
+        put(&mut self.plain, self.sites.len() as u64);
+        self.plain.extend(self.sites.iter().map(|site| (site.word0 >> 48) as u8));
+        self.plain.extend(self.sites.iter().map(|site| (site.word0 >> 56) as u8));
+        let mut previous = 0u64;
+        for site in &self.sites {
+            let low48 = site.word0 & LOW48;
+            put(&mut self.plain, zigzag(low48.wrapping_sub(previous)));
+            previous = low48;
+        }
+        self.plain.extend_from_slice(&self.low);
+        if self.sites.len() > 256 {
+            self.plain.extend_from_slice(&self.high);
+        }
+        self.plain.extend_from_slice(&self.control);
+        self.plain.extend_from_slice(&self.differences);
+    }
+}
+
+#[inline(always)]
+fn byte_length(value: u64) -> u8 {
+    ((64 - value.leading_zeros()).div_ceil(8)) as u8
+}
+
+/// A decoded chunk. `site_of[i]` is the index of the site of `records[i]`: whoever turns records into events can
+/// look at each site once instead of at each record.
+#[derive(Clone, Debug, Default)]
+pub struct Decoded {
+    pub records: Vec<Record>,
+    pub site_of: Vec<u16>,
+    /// Number of sites; every entry of `site_of` is smaller.
+    pub sites: usize,
+}
+
+/// Decodes chunks; keeps its buffers from one to the next.
+#[derive(Default)]
+pub struct Decoder {
+    sites: Vec<Site>,
+    plain: Vec<u8>,
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+impl Decoder {
+    /// Decompresses a payload whose plain size is known.
+    pub fn decompress(&mut self, stored: &[u8], plain_bytes: u32) -> Result<Vec<u8>, &'static str> {
+        if plain_bytes > CHUNK_BYTES_MAX {
+            return Err("the chunk claims to be larger than chunks may be");
+        }
+        let mut plain = Vec::with_capacity(plain_bytes as usize);
+        self.decompress_into(stored, plain_bytes, &mut plain)?;
+        Ok(plain)
+    }
+
+    fn decompress_into(
+        &mut self,
+        stored: &[u8],
+        plain_bytes: u32,
+        plain: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        plain.clear();
+        plain.reserve(plain_bytes as usize);
+        if self.zstd.is_none() {
+            self.zstd = zstd::bulk::Decompressor::new().ok();
+        }
+        let zstd = self.zstd.as_mut().ok_or("zstd could not be set up")?;
+        match zstd.decompress_to_buffer(stored, plain) {
+            Ok(length) if length == plain_bytes as usize => Ok(()),
+            _ => Err("the chunk's payload cannot be decompressed"),
+        }
+    }
+
+    /// Decodes the payload of a records chunk.
+    pub fn decode(
+        &mut self,
+        stored: &[u8],
+        compressed: bool,
+        plain_bytes: u32,
+        records: u32,
+        decoded: &mut Decoded,
+    ) -> Result<(), &'static str> {
+        if plain_bytes > CHUNK_BYTES_MAX || records > CHUNK_RECORDS_MAX {
+            return Err("the chunk claims to be larger than chunks may be");
+        }
+        if !compressed {
+            return self.decode_plain(stored, records, decoded);
+        }
+        let mut plain = std::mem::take(&mut self.plain);
+        let result = match self.decompress_into(stored, plain_bytes, &mut plain) {
+            Ok(()) => self.decode_plain(&plain, records, decoded),
+            Err(problem) => Err(problem),
+        };
+        self.plain = plain;
+        result
+    }
+
+    fn decode_plain(
+        &mut self,
+        plain: &[u8],
+        records: u32,
+        decoded: &mut Decoded,
+    ) -> Result<(), &'static str> {
+        const SHORT: &str = "the chunk's payload ends too early";
+        let records = records as usize;
+        decoded.records.clear();
+        decoded.site_of.clear();
+        decoded.sites = 0;
+        let mut rest = plain;
+        let sites = take(&mut rest).ok_or(SHORT)?;
+        if sites > records as u64 {
+            return Err("the chunk has more sites than records");
+        }
+        let sites = sites as usize;
+        let (tags, rest) = rest.split_at_checked(sites).ok_or(SHORT)?;
+        let (auxes, mut rest) = rest.split_at_checked(sites).ok_or(SHORT)?;
+        self.sites.clear();
+        let mut low48 = 0u64;
+        for (&tag, &aux) in tags.iter().zip(auxes) {
+            low48 = low48.wrapping_add(unzigzag(take(&mut rest).ok_or(SHORT)?)) & LOW48;
+            let word0 = low48 | u64::from(tag) << 48 | u64::from(aux) << 56;
+            self.sites.push(Site { word0, last: 0, step: 0 });
+        }
+        let (low, rest) = rest.split_at_checked(records).ok_or(SHORT)?;
+        let (high, rest) =
+            if sites > 256 { rest.split_at_checked(records).ok_or(SHORT)? } else { (&[][..], rest) };
+        let (control, mut rest) = rest.split_at_checked(records).ok_or(SHORT)?;
+        decoded.records.reserve(records);
+        decoded.site_of.reserve(records);
+        let (mut previous_word1, mut last_sequence) = (0u64, 0u64);
+        for at in 0..records {
+            let mut ix = u16::from(low[at]);
+            if !high.is_empty() {
+                ix |= u16::from(high[at]) << 8;
+            }
+            let site =
+                self.sites.get_mut(usize::from(ix)).ok_or("a record refers to a site that is not there")?;
+            let length = usize::from(control[at] & LENGTH_MASK);
+            let difference = unzigzag(take_difference(&mut rest, length).ok_or(SHORT)?);
+            let word1 = match control[at] >> PREDICTION_SHIFT {
+                PREDICT_SEQUENCE => {
+                    last_sequence = last_sequence.wrapping_add(difference);
+                    last_sequence
+                }
+                prediction => {
+                    let base = match prediction {
+                        PREDICT_STEP => site.last.wrapping_add(site.step),
+                        PREDICT_NEIGHBOUR => previous_word1,
+                        _ => return Err("a record uses a prediction that this version does not know"),
+                    };
+                    let word1 = base.wrapping_add(difference);
+                    site.step = word1.wrapping_sub(site.last);
+                    site.last = word1;
+                    word1
+                }
+            };
+            decoded.records.push(Record { word0: site.word0, word1 });
+            decoded.site_of.push(ix);
+            previous_word1 = word1;
+        }
+        if !rest.is_empty() {
+            return Err("the chunk's payload is longer than its records");
+        }
+        decoded.sites = sites;
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn take_difference(rest: &mut &[u8], length: usize) -> Option<u64> {
+    if let Some((eight, _)) = rest.split_first_chunk::<8>()
+        && length <= 8
+    {
+        // Take eight bytes and forget those that belong to the next record: no loop over bytes.
+        let word = u64::from_le_bytes(*eight);
+        *rest = &rest[length..];
+        return Some(if length == 8 { word } else { word & ((1 << (8 * length)) - 1) });
+    }
+    if length > 8 {
+        return None;
+    }
+    let (bytes, tail) = rest.split_at_checked(length)?;
+    *rest = tail;
+    let mut word = [0; 8];
+    word[..length].copy_from_slice(bytes);
+    Some(u64::from_le_bytes(word))
+}
