@@ -108,8 +108,8 @@ fn group<'a>(sources: &'a SourceMap, diagnostic: &'a Diagnostic) -> Group<'a> {
         AnnotationKind::Primary.span(clip(&main.text, diagnostic.span)).label(diagnostic.label.as_str()),
     );
     for (span, label) in diagnostic.more.iter().filter(|(span, _)| span.file == diagnostic.span.file) {
-        snippet = snippet
-            .annotation(AnnotationKind::Context.span(clip(&main.text, *span)).label(label.as_str()));
+        snippet =
+            snippet.annotation(AnnotationKind::Context.span(clip(&main.text, *span)).label(label.as_str()));
     }
     group = group.element(snippet);
     for (span, label) in diagnostic.more.iter().filter(|(span, _)| span.file != diagnostic.span.file) {

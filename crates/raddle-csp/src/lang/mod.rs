@@ -7,6 +7,8 @@
 //! text -> token -> parser -> ast -> modules -> resolve -> types -> eval -> process tree for the engine
 //! ```
 
+pub mod ast;
 pub mod diagnostic;
+pub mod parser;
 pub mod source;
 pub mod token;

@@ -349,7 +349,9 @@ mod tests {
     fn operators_take_the_longest_match() {
         check(
             "P[|A|>Q|~|R[[a<-b]]/\\S[FD=T |\\ X[+Y+]Z",
-            expect!["Ident(P) LPar([|) Ident(A) RException(|>) Ident(Q) IntChoice(|~|) Ident(R) LRename([[) Ident(a) From(<-) Ident(b) RRename(]]) Interrupt(/\\) Ident(S) Refines([FD=) Ident(T) Project(|\\) Ident(X) LSyncChoice([+) Ident(Y) RSyncChoice(+]) Ident(Z) End()"],
+            expect![
+                "Ident(P) LPar([|) Ident(A) RException(|>) Ident(Q) IntChoice(|~|) Ident(R) LRename([[) Ident(a) From(<-) Ident(b) RRename(]]) Interrupt(/\\) Ident(S) Refines([FD=) Ident(T) Project(|\\) Ident(X) LSyncChoice([+) Ident(Y) RSyncChoice(+]) Ident(Z) End()"
+            ],
         );
     }
 
@@ -360,32 +362,49 @@ mod tests {
 
     #[test]
     fn unclosed_comment_is_reported_once() {
-        check("a {- b {- c -}", expect![[r#"
+        check(
+            "a {- b {- c -}",
+            expect![[r#"
             Ident(a) End() 
-            this comment is not closed"#]]);
+            this comment is not closed"#]],
+        );
     }
 
     #[test]
     fn junk_is_one_token_and_one_message() {
-        check("a \u{e9}\u{e9} b", expect![[r#"
+        check(
+            "a \u{e9}\u{e9} b",
+            expect![[r#"
             Ident(a) Junk(éé) Ident(b) End() 
-            these characters mean nothing in CSPM"#]]);
+            these characters mean nothing in CSPM"#]],
+        );
     }
 
     #[test]
     fn primes_characters_and_strings() {
-        check(r#"x' 'x' "a\"b" _ _y"#, expect![[r#"Ident(x') Char('x') Str("a\"b") Wildcard(_) Ident(_y) End()"#]]);
+        check(
+            r#"x' 'x' "a\"b" _ _y"#,
+            expect![[r#"Ident(x') Char('x') Str("a\"b") Wildcard(_) Ident(_y) End()"#]],
+        );
     }
 
     #[test]
     fn an_open_string_ends_with_its_line() {
-        check("\"ab\nc", expect![[r#"
+        check(
+            "\"ab\nc",
+            expect![[r#"
             Str("ab) Ident(c) End() 
-            this string is not closed"#]]);
+            this string is not closed"#]],
+        );
     }
 
     #[test]
     fn a_parenthesis_before_an_operator_stays_alone() {
-        check("(|||x:S@P) (|~| x:S@P)", expect!["LParen(() Interleave(|||) Ident(x) Colon(:) Ident(S) At(@) Ident(P) RParen()) LParen(() IntChoice(|~|) Ident(x) Colon(:) Ident(S) At(@) Ident(P) RParen()) End()"]);
+        check(
+            "(|||x:S@P) (|~| x:S@P)",
+            expect![
+                "LParen(() Interleave(|||) Ident(x) Colon(:) Ident(S) At(@) Ident(P) RParen()) LParen(() IntChoice(|~|) Ident(x) Colon(:) Ident(S) At(@) Ident(P) RParen()) End()"
+            ],
+        );
     }
 }

@@ -1,0 +1,180 @@
+//! `assert`, its properties and its options.
+
+use super::Parser;
+use crate::lang::ast::{Assertion, Decl, PartialOrder, Property, SemanticModel};
+use crate::lang::diagnostic::{Diagnostic, Stage};
+use crate::lang::token::Kind;
+
+impl Parser<'_> {
+    pub(super) fn assertion(&mut self) -> Option<Decl> {
+        let start = self.bump().span;
+        let negated = self.eat(Kind::Not);
+        let subject = self.expr(0);
+        if self.failed {
+            return None;
+        }
+        let mut assertion = Assertion {
+            negated,
+            property: Property::DivergenceFree { process: subject },
+            partial_order: None,
+            tau_priority: None,
+            span: start,
+        };
+        if self.kind() == Kind::Refines {
+            let token = self.bump();
+            let model = model(self.slice(token.span).trim_matches(['[', '=']));
+            if model == SemanticModel::Unsupported {
+                self.unsupported_model(token.span);
+                return None;
+            }
+            let implementation = self.expr(0);
+            assertion.property = Property::Refines { model, spec: subject, implementation };
+        } else if self.kind() == Kind::Colon && self.kind_after(1) == Kind::LSquare {
+            self.property(subject, &mut assertion)?;
+        } else {
+            self.unexpected("`[T=`, `[F=`, `[FD=` or a property such as `:[deadlock free]`");
+            return None;
+        }
+        while self.kind() == Kind::Colon && self.kind_after(1) == Kind::LSquare && !self.failed {
+            self.option(&mut assertion)?;
+        }
+        assertion.span = start.to(self.previous_span());
+        if self.failed { None } else { Some(Decl::Assert(assertion)) }
+    }
+
+    fn unsupported_model(&mut self, span: crate::lang::source::Span) {
+        self.error(
+            Diagnostic::error(Stage::Syntax, span, "this semantic model is not supported")
+                .note("traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are"),
+        );
+    }
+
+    /// The words up to the next bracket, joined by blanks.
+    fn words(&mut self) -> String {
+        let mut words: Vec<&str> = Vec::new();
+        while self.kind() == Kind::Ident {
+            let token = self.bump();
+            words.push(self.slice(token.span));
+        }
+        words.join(" ")
+    }
+
+    fn property(&mut self, process: crate::lang::ast::ExprId, assertion: &mut Assertion) -> Option<()> {
+        self.bump();
+        self.bump();
+        let span = self.span();
+        let words = self.words();
+        let mut chosen = None;
+        let mut closed = false;
+        if self.eat(Kind::LSquare) {
+            let token = self.token();
+            let name = self.words();
+            chosen = Some((model(&name), token.span));
+            if self.eat(Kind::RRename) {
+                closed = true;
+            } else {
+                self.expect(Kind::RSquare, "`]` after the semantic model");
+            }
+        }
+        if !closed {
+            self.expect(Kind::RSquare, "`]` after the property");
+        }
+        let model = match chosen {
+            Some((SemanticModel::Unsupported, span)) => {
+                self.unsupported_model(span);
+                return None;
+            }
+            Some((model, _)) => model,
+            None if words == "deadlock free" => SemanticModel::Failures,
+            None if words == "has trace" => SemanticModel::Traces,
+            None => SemanticModel::FailuresDivergences,
+        };
+        assertion.property = match words.as_str() {
+            "deadlock free" => Property::DeadlockFree { model, process },
+            "divergence free" | "livelock free" => Property::DivergenceFree { process },
+            "deterministic" => Property::Deterministic { model, process },
+            "has trace" => {
+                self.expect(Kind::Colon, "`:` and a trace after `:[has trace]`");
+                Property::HasTrace { model, process, trace: self.expr(0) }
+            }
+            _ => {
+                self.error(
+                    Diagnostic::error(
+                        Stage::Syntax,
+                        span,
+                        format!("`{words}` is not a property that can be checked"),
+                    )
+                    .note(
+                        "known are: deadlock free, divergence free, livelock free, deterministic, has trace",
+                    ),
+                );
+                return None;
+            }
+        };
+        Some(())
+    }
+
+    fn option(&mut self, assertion: &mut Assertion) -> Option<()> {
+        self.bump();
+        self.bump();
+        let span = self.span();
+        let words = self.words();
+        match words.as_str() {
+            "partial order reduce" => {
+                let mut mode = PartialOrder::Precise;
+                let mut closed = false;
+                if self.eat(Kind::LSquare) {
+                    let span = self.span();
+                    mode = match self.words().as_str() {
+                        "fast" => PartialOrder::Fast,
+                        "precise" => PartialOrder::Precise,
+                        "hybrid" => PartialOrder::Hybrid,
+                        other => {
+                            let message = format!("`{other}` is not a kind of partial order reduction");
+                            self.error(
+                                Diagnostic::error(Stage::Syntax, span, message)
+                                    .note("known are: fast, precise, hybrid"),
+                            );
+                            return None;
+                        }
+                    };
+                    if self.eat(Kind::RRename) {
+                        closed = true;
+                    } else {
+                        self.expect(Kind::RSquare, "`]`");
+                    }
+                }
+                if !closed {
+                    self.expect(Kind::RSquare, "`]` after the option");
+                }
+                assertion.partial_order = Some(mode);
+            }
+            "tau priority" | "tau priority over" => {
+                self.expect(Kind::RSquare, "`]` after the option");
+                self.expect(Kind::Colon, "`:` and a set of events after `:[tau priority]`");
+                assertion.tau_priority = Some(self.expr(0));
+            }
+            _ => {
+                self.error(
+                    Diagnostic::error(
+                        Stage::Syntax,
+                        span,
+                        format!("`{words}` is not an option of an assertion"),
+                    )
+                    .note("known are: partial order reduce, tau priority"),
+                );
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+fn model(name: &str) -> SemanticModel {
+    match name {
+        "T" => SemanticModel::Traces,
+        "F" => SemanticModel::Failures,
+        "FD" => SemanticModel::FailuresDivergences,
+        _ => SemanticModel::Unsupported,
+    }
+}

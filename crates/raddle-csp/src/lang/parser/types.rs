@@ -1,0 +1,137 @@
+//! Written types, as in `f :: (Int, {Event}) -> Proc`.
+
+use super::Parser;
+use crate::lang::ast::TypeExpr;
+use crate::lang::token::Kind;
+
+/// Deepest nesting of a written type.
+const TYPE_NESTING_MAX: u32 = 100;
+
+/// Class constraints may be written; they are inferred anyway, so only their form is read.
+const CLASSES: [&str; 6] = ["Eq", "Ord", "Set", "Complete", "Yieldable", "Inputable"];
+
+impl Parser<'_> {
+    pub(super) fn type_expr(&mut self) -> TypeExpr {
+        self.skip_constraints();
+        self.type_arrow(0)
+    }
+
+    /// `Eq a =>` and `(Eq a, Set b) =>`
+    fn skip_constraints(&mut self) {
+        let is_class = |parser: &Self, ahead: usize| {
+            let token = parser.token_after(ahead);
+            token.kind == Kind::Ident
+                && CLASSES.contains(&parser.slice(token.span))
+                && parser.kind_after(ahead + 1) == Kind::Ident
+        };
+        if is_class(self, 0) {
+            self.bump();
+            self.bump();
+        } else if self.kind() == Kind::LParen && is_class(self, 1) {
+            self.bump();
+            while is_class(self, 0) {
+                self.bump();
+                self.bump();
+                if !self.eat(Kind::Comma) {
+                    break;
+                }
+            }
+            self.expect(Kind::RParen, "`)` after the constraints");
+        } else {
+            return;
+        }
+        self.expect(Kind::FatArrow, "`=>` after the constraints");
+    }
+
+    fn type_arrow(&mut self, depth: u32) -> TypeExpr {
+        if depth >= TYPE_NESTING_MAX {
+            self.unexpected("a type that is nested less deeply");
+            return TypeExpr::Error;
+        }
+        let left = self.type_dot(depth);
+        if self.eat(Kind::Arrow) {
+            let args = match left {
+                TypeExpr::Tuple(args) => args,
+                other => vec![other],
+            };
+            return TypeExpr::Function(args, Box::new(self.type_arrow(depth + 1)));
+        }
+        let left = unparenthesise(left);
+        if self.eat(Kind::FatArrow) {
+            return TypeExpr::Dotable(Box::new(left), Box::new(self.type_arrow(depth + 1)));
+        }
+        if self.eat(Kind::FatArrowStar) {
+            return TypeExpr::Extendable(Box::new(left), Box::new(self.type_arrow(depth + 1)));
+        }
+        left
+    }
+
+    fn type_dot(&mut self, depth: u32) -> TypeExpr {
+        let first = self.type_atom(depth);
+        if self.kind() != Kind::Dot {
+            return first;
+        }
+        let mut parts = vec![unparenthesise(first)];
+        while self.eat(Kind::Dot) {
+            parts.push(unparenthesise(self.type_atom(depth)));
+        }
+        TypeExpr::Dot(parts)
+    }
+
+    fn type_atom(&mut self, depth: u32) -> TypeExpr {
+        match self.kind() {
+            Kind::Ident => {
+                let mut path = vec![self.ident("a type")];
+                while self.eat(Kind::Scope) {
+                    path.push(self.ident("a type"));
+                }
+                TypeExpr::Name(path)
+            }
+            Kind::LBrace => {
+                self.bump();
+                let inner = self.type_arrow(depth + 1);
+                self.expect(Kind::RBrace, "`}` after the type of the elements");
+                TypeExpr::Set(Box::new(inner))
+            }
+            Kind::Lt => {
+                self.bump();
+                let inner = self.type_arrow(depth + 1);
+                self.expect(Kind::Gt, "`>` after the type of the elements");
+                TypeExpr::Seq(Box::new(inner))
+            }
+            Kind::LParen => {
+                let paren = self.bump();
+                if self.kind() == Kind::Pipe && self.span().start == paren.span.end {
+                    self.bump();
+                    let key = self.type_dot(depth + 1);
+                    self.expect(Kind::FatArrow, "`=>` between the types of keys and values");
+                    let value = self.type_arrow(depth + 1);
+                    self.expect(Kind::Pipe, "`|)` after the type of a map");
+                    self.expect(Kind::RParen, "`|)` after the type of a map");
+                    return TypeExpr::Map(Box::new(unparenthesise(key)), Box::new(value));
+                }
+                let mut parts = Vec::new();
+                while self.kind() != Kind::RParen && !self.failed {
+                    parts.push(self.type_arrow(depth + 1));
+                    if !self.eat(Kind::Comma) {
+                        break;
+                    }
+                }
+                self.expect(Kind::RParen, "`)` after the types");
+                // A single type in parentheses stays a one-tuple until it is known not to be an argument list.
+                TypeExpr::Tuple(parts)
+            }
+            _ => {
+                self.unexpected("a type");
+                TypeExpr::Error
+            }
+        }
+    }
+}
+
+fn unparenthesise(ty: TypeExpr) -> TypeExpr {
+    match ty {
+        TypeExpr::Tuple(mut parts) if parts.len() == 1 => parts.pop().unwrap_or(TypeExpr::Error),
+        other => other,
+    }
+}
