@@ -1,6 +1,8 @@
 //! The `raddle` command line: parses arguments, starts processes, prints. No algorithm lives here.
 
 mod commands;
+mod compiler;
+mod runtime_files;
 
 use clap::Parser;
 use commands::{Command, Ctx, Exit};
@@ -23,6 +25,11 @@ struct Cli {
 }
 
 fn main() -> std::process::ExitCode {
+    // Every word behind `cc` belongs to the compiler; clap must not see it.
+    if let Some((language, arguments)) = commands::cc::as_compiler(std::env::args_os()) {
+        eprintln!("raddle: error: {:#}", compiler::become_compiler(language, arguments));
+        return Exit::Trouble.into();
+    }
     let cli = Cli::parse();
     let ctx = Ctx { quiet: cli.quiet, verbose: cli.verbose, color: cli.color };
     match commands::dispatch(cli.command, &ctx) {

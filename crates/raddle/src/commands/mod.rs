@@ -1,5 +1,8 @@
 //! One file a command. A command parses its own arguments and calls the crate that does the work.
 
+pub mod cc;
+
+use crate::compiler::choice::Language;
 use std::io::IsTerminal;
 
 /// Exit status shared by every command that looks for errors (DESIGN §1).
@@ -66,8 +69,15 @@ impl Ctx {
 }
 
 #[derive(clap::Subcommand)]
-pub enum Command {}
+pub enum Command {
+    Cc(cc::Args),
+    #[command(name = "c++")]
+    Cxx(cc::Args),
+}
 
 pub fn dispatch(command: Command, _ctx: &Ctx) -> anyhow::Result<Exit> {
-    match command {}
+    match command {
+        Command::Cc(args) => cc::run(Language::C, args),
+        Command::Cxx(args) => cc::run(Language::Cxx, args),
+    }
 }

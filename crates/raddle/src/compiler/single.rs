@@ -1,0 +1,92 @@
+//! Source files given where a program is expected: `raddle hunt bank.c` compiles `bank.c` by itself.
+//!
+//! The program lands in the cache folder under a name that depends on the files and the flags, so that it is still there
+//! when a schedule is replayed tomorrow, and so that two different programs never share a path. It is built anew each time
+//! (an included header may have changed) beside the old one and then renamed over it, because the old one may be running.
+//!
+//! Default flags are `-O0 -g -pthread`: without optimisation every access of the source is an event, and a finding names
+//! the line that the user wrote.
+
+use super::Refusal;
+use super::choice::Language;
+use crate::runtime_files;
+use anyhow::Context;
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// Flags of every compilation, before the user's.
+const DEFAULT_FLAGS: &[&str] = &["-O0", "-pthread"];
+
+/// Is this word a source file rather than a program?
+pub fn is_source(path: &Path) -> bool {
+    Language::of_file(path).is_some()
+}
+
+/// Compiles and links the files to one program and says where it is.
+pub fn build(files: &[PathBuf], flags: &[String]) -> anyhow::Result<PathBuf> {
+    for file in files {
+        std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    }
+    let program = program_path(files, flags)?;
+    let folder = program.parent().expect("the program lies in a folder");
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let scratch = tempfile::Builder::new()
+        .prefix(".building-")
+        .tempdir_in(folder)
+        .with_context(|| format!("cannot write to {}", folder.display()))?;
+    let mut objects = Vec::new();
+    let mut link_language = Language::C;
+    for (index, file) in files.iter().enumerate() {
+        let language = Language::of_file(file).expect("the caller passes source files");
+        if language == Language::Cxx {
+            link_language = Language::Cxx;
+        }
+        let object = scratch.path().join(format!("{index}.o"));
+        let mut words = base_flags(flags);
+        words.extend(["-c".into(), file.into(), "-o".into(), (&object).into()]);
+        run(language, words, file)?;
+        objects.push(object);
+    }
+    let linked = scratch.path().join("program");
+    let mut words: Vec<OsString> = objects.into_iter().map(OsString::from).collect();
+    words.extend(["-o".into(), (&linked).into()]);
+    // Behind the objects, so that `-lm` among the user's flags works.
+    words.extend(base_flags(flags));
+    words.push("-lm".into());
+    run(link_language, words, &files[0])?;
+    std::fs::rename(&linked, &program).with_context(|| format!("cannot write {}", program.display()))?;
+    Ok(program)
+}
+
+fn base_flags(flags: &[String]) -> Vec<OsString> {
+    DEFAULT_FLAGS.iter().map(OsString::from).chain(flags.iter().map(OsString::from)).collect()
+}
+
+fn run(language: Language, words: Vec<OsString>, file: &Path) -> anyhow::Result<()> {
+    let mut command = super::command(language, words)?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
+    if !status.success() {
+        return Err(Refusal(format!(
+            "{} did not compile; the compiler's messages are above",
+            file.display()
+        ))
+        .into());
+    }
+    Ok(())
+}
+
+fn program_path(files: &[PathBuf], flags: &[String]) -> anyhow::Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        std::path::absolute(file).context("cannot tell the current folder")?.hash(&mut hasher);
+    }
+    flags.hash(&mut hasher);
+    std::env::var_os("RADDLE_CC").hash(&mut hasher);
+    std::env::var_os("RADDLE_CXX").hash(&mut hasher);
+    let stem = files[0].file_stem().expect("a source file has a name");
+    let base = runtime_files::writable_cache_folder()?;
+    Ok(base.join("programs").join(format!("{:016x}", hasher.finish())).join(stem))
+}
