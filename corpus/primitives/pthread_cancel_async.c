@@ -11,9 +11,9 @@ static void *child(void *unused) {
     int old;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
     for (int i = 0; i < 1000; i++) counted++;
+    sem_post(&ready);
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
-    sem_post(&ready);
     for (;;) __asm__ volatile("");
     return NULL;
 }
@@ -22,6 +22,7 @@ int main(void) {
     sem_init(&ready, 0, 0);
     pthread_t thread = start_with(child, NULL);
     sem_wait(&ready);
+    usleep(20000); /* let it reach the loop: glibc forgets the result of a cancellation that strikes inside setcancelstate */
     void *result = NULL;
     pthread_cancel(thread);
     pthread_join(thread, &result);
