@@ -8,7 +8,11 @@
 //! ```
 
 pub mod ast;
+pub mod builtin;
+mod copy;
 pub mod diagnostic;
+pub mod load;
 pub mod parser;
+pub mod resolve;
 pub mod source;
 pub mod token;

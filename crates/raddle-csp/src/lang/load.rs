@@ -1,0 +1,150 @@
+//! Reading a script with everything it includes.
+
+use std::path::{Path, PathBuf};
+
+use super::ast::{Ast, Decl, DeclId};
+use super::diagnostic::{Diagnostic, Stage};
+use super::parser::parse_file;
+use super::source::{FileId, SOURCE_BYTES_MAX, SourceMap, Span};
+
+/// Deepest chain of includes.
+pub const INCLUDE_DEPTH_MAX: usize = 32;
+/// Most files of one script.
+pub const FILES_MAX: usize = 1_000;
+
+/// Where the text of a file comes from; tests and editors keep them in memory.
+pub trait Files {
+    fn read(&self, path: &Path) -> Result<String, String>;
+}
+
+/// The file system.
+pub struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> Result<String, String> {
+        let size = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
+        if size > SOURCE_BYTES_MAX as u64 {
+            return Err(format!("it has {size} bytes; at most {SOURCE_BYTES_MAX} are read"));
+        }
+        let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
+        String::from_utf8(bytes).map_err(|e| format!("it is not UTF-8: {e}"))
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Loaded {
+    pub sources: SourceMap,
+    pub ast: Ast,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses a text that is already in memory; includes are relative to `name`.
+pub fn load_text(files: &dyn Files, name: &str, text: impl Into<String>) -> Loaded {
+    let mut loader = Loader { files, loaded: Loaded::default(), open: vec![PathBuf::from(name)] };
+    let file = loader.loaded.sources.add(name, text);
+    let top = loader.file(file);
+    loader.loaded.ast.top = top;
+    loader.loaded
+}
+
+struct Loader<'a> {
+    files: &'a dyn Files,
+    loaded: Loaded,
+    /// The chain of files being read, outermost first.
+    open: Vec<PathBuf>,
+}
+
+impl Loader<'_> {
+    fn file(&mut self, file: FileId) -> Vec<DeclId> {
+        let text = self.loaded.sources.file(file).text.clone();
+        let (decls, diagnostics) = parse_file(&mut self.loaded.ast, file, &text);
+        self.loaded.diagnostics.extend(diagnostics);
+        self.splice(decls)
+    }
+
+    /// Replaces includes by the declarations of the included files, also inside timed sections and modules.
+    fn splice(&mut self, decls: Vec<DeclId>) -> Vec<DeclId> {
+        let mut out = Vec::with_capacity(decls.len());
+        for id in decls {
+            match self.loaded.ast.decl(id).clone() {
+                Decl::Include { path } => out.extend(self.include(&path, self.loaded.ast.decl_span(id))),
+                Decl::Timed { duration, decls } => {
+                    let decls = self.splice(decls);
+                    *self.loaded.ast.decl_mut(id) = Decl::Timed { duration, decls };
+                    out.push(id);
+                }
+                Decl::Module { name, params, private, public } => {
+                    let private = self.splice(private);
+                    let public = self.splice(public);
+                    *self.loaded.ast.decl_mut(id) = Decl::Module { name, params, private, public };
+                    out.push(id);
+                }
+                _ => out.push(id),
+            }
+        }
+        out
+    }
+
+    fn include(&mut self, path: &str, span: Span) -> Vec<DeclId> {
+        let including = self.open.last().cloned().unwrap_or_default();
+        let full = including.parent().unwrap_or(Path::new("")).join(path);
+        let refuse = |message: String| Diagnostic::error(Stage::Syntax, span, message);
+        if self.open.contains(&full) {
+            self.loaded.diagnostics.push(refuse(format!("`{}` includes itself", full.display())));
+            return Vec::new();
+        }
+        if self.open.len() >= INCLUDE_DEPTH_MAX || self.loaded.sources.files().count() >= FILES_MAX {
+            self.loaded.diagnostics.push(
+                refuse("too many files are included".into())
+                    .note(format!("at most {INCLUDE_DEPTH_MAX} levels and {FILES_MAX} files are read")),
+            );
+            return Vec::new();
+        }
+        match self.files.read(&full) {
+            Ok(text) => {
+                let file = self.loaded.sources.add(full.display().to_string(), text);
+                self.open.push(full);
+                let decls = self.file(file);
+                self.open.pop();
+                decls
+            }
+            Err(cause) => {
+                self.loaded.diagnostics.push(
+                    refuse(format!("cannot read `{}`: {cause}", full.display()))
+                        .note("paths are relative to the file that includes"),
+                );
+                Vec::new()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Memory(&'static [(&'static str, &'static str)]);
+
+    impl Files for Memory {
+        fn read(&self, path: &Path) -> Result<String, String> {
+            let found = self.0.iter().find(|(name, _)| Path::new(name) == path);
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
+        }
+    }
+
+    #[test]
+    fn includes_are_spliced_relative_to_the_including_file() {
+        let files = Memory(&[("d/b.csp", "include \"c.csp\"\nQ = R"), ("d/c.csp", "R = STOP")]);
+        let loaded = load_text(&files, "a.csp", "include \"d/b.csp\"\nP = Q");
+        assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
+        assert_eq!(loaded.ast.top.len(), 3);
+    }
+
+    #[test]
+    fn cycles_and_missing_files_are_reported() {
+        let files = Memory(&[("b.csp", "include \"a.csp\"")]);
+        let loaded = load_text(&files, "a.csp", "include \"b.csp\"\ninclude \"c.csp\"");
+        let messages: Vec<_> = loaded.diagnostics.iter().map(|d| d.message.as_str()).collect();
+        assert_eq!(messages, ["`a.csp` includes itself", "cannot read `c.csp`: no such file"]);
+    }
+}
