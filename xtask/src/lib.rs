@@ -1,0 +1,4 @@
+//! Chores as a library, so that tests can run what `cargo xtask` runs.
+
+pub mod bench;
+pub mod project;
