@@ -4,3 +4,4 @@ pub mod assertion;
 pub mod engine;
 pub mod lang;
 pub mod process;
+pub mod semantics;

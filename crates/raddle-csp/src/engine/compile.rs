@@ -1,0 +1,379 @@
+//! From a term to a [`Model`].
+//!
+//! The tree is cut into leaves and the operators above them. An operator is worth keeping when a parallel composition
+//! (or a function that needs its operand as a machine) lies below it without a prefix in between; everything else is
+//! explored as a leaf with the firing rules and reduced by strong bisimulation. A definition that reaches itself through
+//! kept operators cannot be part of a finite tree, so it becomes a leaf: `P = (Q ||| R) ; P` is explored by terms.
+//! Where the cut is made changes speed and memory, never the answer.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+
+use super::combinator::{Combinator, Label, LeafSource, TAU, TICK};
+use super::explicate::explicate;
+use super::firing::{Firing, TERM_DEPTH_MAX, priority_of};
+use super::machine::Machine;
+use super::model::{Model, Outer, WORDS};
+use super::rules::{self, LeafId, Sharing, Subtree};
+use super::verdict::CheckError;
+use super::{bisimulation, compress, describe};
+use crate::process::{CallId, Definitions, EventId, EventSet, EventSetId, ProcId, Process, Processes, RenamingId};
+
+const RED_ZONE_BYTES: usize = 128 * 1024;
+const STACK_SEGMENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// Compiles terms of one arena; leaves are shared between the processes it compiles.
+pub struct Compiler<'a> {
+    firing: Firing<'a>,
+    leaf_states_max: usize,
+    machines: FxHashMap<ProcId, Arc<Machine>>,
+    high: FxHashMap<ProcId, bool>,
+    /// Calls on the way from the root, and those that were met again.
+    open: FxHashSet<CallId>,
+    recursive: FxHashSet<CallId>,
+    depth: usize,
+}
+
+/// Leaves gathered while one tree is walked.
+#[derive(Default)]
+struct Leaves {
+    sources: Vec<LeafSource>,
+}
+
+impl Leaves {
+    fn add(&mut self, name: String, machine: Arc<Machine>, is_controller: bool) -> LeafId {
+        self.sources.push(LeafSource { name, machine, is_controller });
+        LeafId(self.sources.len() as u32 - 1)
+    }
+}
+
+impl<'a> Compiler<'a> {
+    pub fn new(
+        arena: &'a mut Processes,
+        definitions: &'a mut dyn Definitions,
+        leaf_states_max: usize,
+    ) -> Compiler<'a> {
+        Compiler {
+            firing: Firing::new(arena, definitions),
+            leaf_states_max,
+            machines: FxHashMap::default(),
+            high: FxHashMap::default(),
+            open: FxHashSet::default(),
+            recursive: FxHashSet::default(),
+            depth: 0,
+        }
+    }
+
+    pub fn arena(&mut self) -> &mut Processes {
+        self.firing.arena
+    }
+
+    /// Compiles a process.
+    pub fn compile(&mut self, root: ProcId) -> Result<Model, CheckError> {
+        let mut wrappers: Vec<ProcId> = Vec::new();
+        let mut inner = root;
+        // Wrappers count only down to the last `prioritise` or `chase`: what is below is the combinator's.
+        let mut cut = (0, root);
+        let mut seen = FxHashSet::default();
+        loop {
+            match self.firing.arena.get(inner).clone() {
+                Process::Call(call) => {
+                    if !seen.insert(call) || seen.len() > TERM_DEPTH_MAX {
+                        break;
+                    }
+                    inner = self.firing.body(call)?;
+                }
+                Process::Prioritise(p, _) | Process::Chase(p) => {
+                    wrappers.push(inner);
+                    inner = p;
+                    cut = (wrappers.len(), inner);
+                }
+                Process::Hide(p, _) | Process::Project(p, _) | Process::Rename(p, _) => {
+                    wrappers.push(inner);
+                    inner = p;
+                }
+                _ => break,
+            }
+        }
+        wrappers.truncate(cut.0);
+        let mut leaves = Leaves::default();
+        let tree = self.build(cut.1, &mut leaves)?;
+        let combinator = Combinator::new(leaves.sources, tree.rules);
+        let limit = WORDS[WORDS.len() - 1] - 1;
+        if combinator.layout.words() > limit {
+            return Err(CheckError::VectorTooLong { bits: combinator.layout.bits(), limit: limit * 64 });
+        }
+        Ok(self.wrapped(combinator, &wrappers))
+    }
+
+    fn wrapped(&self, combinator: Combinator, wrappers: &[ProcId]) -> Model {
+        let arena = &*self.firing.arena;
+        let mut labels = combinator.labels.clone();
+        let mut number: FxHashMap<EventId, Label> =
+            labels.iter().enumerate().map(|(i, &e)| (e, i as Label)).collect();
+        let mut outer = Vec::new();
+        for &wrapper in wrappers.iter().rev() {
+            let own = labels.clone();
+            outer.push(match arena.get(wrapper) {
+                Process::Prioritise(_, order) => {
+                    Outer::Prioritise(own.iter().map(|&e| rank(arena, order, e)).collect())
+                }
+                Process::Chase(_) => Outer::Chase,
+                Process::Hide(_, set) => {
+                    let set = arena.events_of(*set);
+                    let hide = |e: &EventId| smallvec![if set.contains(*e) { TAU } else { number[e] }];
+                    Outer::Relabel(own.iter().map(hide).collect())
+                }
+                Process::Project(_, set) => {
+                    let set = arena.events_of(*set);
+                    let keeps = |e: EventId| !e.is_visible() || set.contains(e);
+                    let hide = |e: &EventId| smallvec![if keeps(*e) { number[e] } else { TAU }];
+                    Outer::Relabel(own.iter().map(hide).collect())
+                }
+                Process::Rename(_, renaming) => {
+                    let images = |&e: &EventId| self.images(*renaming, e, &mut labels, &mut number);
+                    Outer::Relabel(own.iter().map(images).collect())
+                }
+                other => unreachable!("{other:?} is no wrapper"),
+            });
+        }
+        Model { combinator, outer, labels }
+    }
+
+    fn images(
+        &self,
+        renaming: RenamingId,
+        event: EventId,
+        labels: &mut Vec<EventId>,
+        number: &mut FxHashMap<EventId, Label>,
+    ) -> SmallVec<[Label; 1]> {
+        if !event.is_visible() {
+            return smallvec![number[&event]];
+        }
+        self.firing
+            .arena
+            .renamed(renaming, event)
+            .map(|e| {
+                *number.entry(e).or_insert_with(|| {
+                    labels.push(e);
+                    labels.len() as Label - 1
+                })
+            })
+            .collect()
+    }
+
+    /// Whether a term is to be kept as an operator rather than explored as a leaf.
+    fn is_high(&mut self, p: ProcId) -> Result<bool, CheckError> {
+        if let Some(&known) = self.high.get(&p) {
+            return Ok(known);
+        }
+        if self.depth >= TERM_DEPTH_MAX {
+            return Ok(false);
+        }
+        self.depth += 1;
+        let answer = stacker::maybe_grow(RED_ZONE_BYTES, STACK_SEGMENT_BYTES, || self.look(p));
+        self.depth -= 1;
+        let answer = answer?;
+        self.high.insert(p, answer);
+        Ok(answer)
+    }
+
+    fn look(&mut self, p: ProcId) -> Result<bool, CheckError> {
+        let operands: SmallVec<[ProcId; 4]> = match self.firing.arena.get(p).clone() {
+            Process::Interleave(list) => return self.all_grounded(list.iter().copied()),
+            Process::Parallel(list, _) => return self.all_grounded(list.iter().copied()),
+            Process::Alphabetised(list) => return self.all_grounded(list.iter().map(|&(q, _)| q)),
+            Process::Linked(l, _, r) => return self.all_grounded([l, r].into_iter()),
+            Process::Prioritise(q, _) | Process::Chase(q) | Process::Compress(_, q) => {
+                return self.all_grounded([q].into_iter());
+            }
+            Process::Hide(q, _) | Process::Project(q, _) | Process::Rename(q, _) => smallvec![q],
+            Process::ExternalChoice(list) | Process::InternalChoice(list) => list.iter().copied().collect(),
+            Process::Sliding(l, r)
+            | Process::SyncChoice(l, _, r)
+            | Process::Sequence(l, r)
+            | Process::Interrupt(l, r)
+            | Process::Exception(l, _, r)
+            | Process::SyncInterrupt(l, _, r) => smallvec![l, r],
+            Process::Call(call) => {
+                if !self.open.insert(call) {
+                    self.recursive.insert(call);
+                    return Ok(false);
+                }
+                let body = self.firing.body(call).and_then(|body| self.is_high(body));
+                self.open.remove(&call);
+                return Ok(body? && !self.recursive.contains(&call));
+            }
+            _ => return Ok(false),
+        };
+        let mut high = false;
+        for q in operands {
+            high |= self.is_high(q)?;
+        }
+        Ok(high)
+    }
+
+    /// Looks below an operator that is always kept, so that recursion through it is noticed.
+    fn all_grounded(&mut self, operands: impl Iterator<Item = ProcId>) -> Result<bool, CheckError> {
+        for q in operands {
+            self.is_high(q)?;
+        }
+        Ok(true)
+    }
+
+    fn build(&mut self, p: ProcId, leaves: &mut Leaves) -> Result<Subtree, CheckError> {
+        if !self.is_high(p)? {
+            let name = describe::term(self.firing.arena, p);
+            let machine = self.leaf(p)?;
+            let id = leaves.add(name, machine.clone(), false);
+            return Ok(Subtree::leaf(id, &machine));
+        }
+        stacker::maybe_grow(RED_ZONE_BYTES, STACK_SEGMENT_BYTES, || self.build_operator(p, leaves))
+    }
+
+    fn build_operator(&mut self, p: ProcId, leaves: &mut Leaves) -> Result<Subtree, CheckError> {
+        let term = self.firing.arena.get(p).clone();
+        let name = describe::term(self.firing.arena, p);
+        let (tree, controller) = match term {
+            Process::Call(call) => {
+                let body = self.firing.body(call)?;
+                return self.build(body, leaves);
+            }
+            Process::Interleave(list) => {
+                let children = self.build_all(list.iter().copied(), leaves)?;
+                return rules::compose(children, &Sharing::Common(&EventSet::default()), &name);
+            }
+            Process::Parallel(list, set) => {
+                let children = self.build_all(list.iter().copied(), leaves)?;
+                let set = self.set(set);
+                return rules::compose(children, &Sharing::Common(&set), &name);
+            }
+            Process::Alphabetised(list) => {
+                let children = self.build_all(list.iter().map(|&(q, _)| q), leaves)?;
+                let sets: Vec<EventSet> = list.iter().map(|&(_, s)| self.set(s)).collect();
+                return rules::compose(children, &Sharing::Alphabets(&sets), &name);
+            }
+            Process::Linked(l, links, r) => {
+                let l = self.build(l, leaves)?;
+                let r = self.build(r, leaves)?;
+                return Ok(rules::link(l, &links, r));
+            }
+            Process::Hide(q, set) => {
+                let set = self.set(set);
+                let hide = |e| [if set.contains(e) { EventId::TAU } else { e }];
+                return Ok(self.build(q, leaves)?.relabelled(hide));
+            }
+            Process::Project(q, set) => {
+                let set = self.set(set);
+                let hide = |e| [if set.contains(e) { e } else { EventId::TAU }];
+                return Ok(self.build(q, leaves)?.relabelled(hide));
+            }
+            Process::Rename(q, renaming) => {
+                let tree = self.build(q, leaves)?;
+                let arena = &*self.firing.arena;
+                return Ok(tree.relabelled(|e| arena.renamed(renaming, e).collect::<Vec<_>>()));
+            }
+            Process::Prioritise(..) | Process::Chase(_) | Process::Compress(..) => {
+                let machine = self.function(p)?;
+                let id = leaves.add(name, machine.clone(), false);
+                return Ok(Subtree::leaf(id, &machine));
+            }
+            Process::Sequence(l, r) => {
+                let (l, r) = (self.build(l, leaves)?, self.build(r, leaves)?);
+                rules::sequence(LeafId(leaves.sources.len() as u32), l, r)
+            }
+            Process::ExternalChoice(list) => {
+                let children = self.build_all(list.iter().copied(), leaves)?;
+                rules::external_choice(LeafId(leaves.sources.len() as u32), children)
+            }
+            Process::InternalChoice(list) => {
+                let children = self.build_all(list.iter().copied(), leaves)?;
+                rules::internal_choice(LeafId(leaves.sources.len() as u32), children)
+            }
+            Process::Sliding(l, r) => {
+                let (l, r) = (self.build(l, leaves)?, self.build(r, leaves)?);
+                rules::sliding(LeafId(leaves.sources.len() as u32), l, r)
+            }
+            Process::SyncChoice(l, set, r) => {
+                let (l, r) = (self.build(l, leaves)?, self.build(r, leaves)?);
+                rules::synchronised(LeafId(leaves.sources.len() as u32), l, &self.set(set), r, false)
+            }
+            Process::Interrupt(l, r) => {
+                let (l, r) = (self.build(l, leaves)?, self.build(r, leaves)?);
+                let none = EventSet::default();
+                rules::synchronised(LeafId(leaves.sources.len() as u32), l, &none, r, true)
+            }
+            Process::SyncInterrupt(l, set, r) => {
+                let (l, r) = (self.build(l, leaves)?, self.build(r, leaves)?);
+                rules::synchronised(LeafId(leaves.sources.len() as u32), l, &self.set(set), r, true)
+            }
+            Process::Exception(l, set, r) => {
+                let (l, r) = (self.build(l, leaves)?, self.build(r, leaves)?);
+                rules::exception(LeafId(leaves.sources.len() as u32), l, &self.set(set), r)
+            }
+            other => unreachable!("{other:?} is compiled as a leaf"),
+        };
+        leaves.add(name, Arc::new(controller), true);
+        Ok(tree)
+    }
+
+    fn build_all(
+        &mut self,
+        list: impl Iterator<Item = ProcId>,
+        leaves: &mut Leaves,
+    ) -> Result<Vec<Subtree>, CheckError> {
+        list.map(|q| self.build(q, leaves)).collect()
+    }
+
+    fn set(&self, set: EventSetId) -> EventSet {
+        self.firing.arena.events_of(set).clone()
+    }
+
+    /// A sequential process as a machine, reduced.
+    fn leaf(&mut self, p: ProcId) -> Result<Arc<Machine>, CheckError> {
+        if let Some(known) = self.machines.get(&p) {
+            return Ok(known.clone());
+        }
+        let machine = Machine::of_term(&mut self.firing, p, self.leaf_states_max)?;
+        let machine = Arc::new(bisimulation::strong(&machine));
+        self.machines.insert(p, machine.clone());
+        Ok(machine)
+    }
+
+    /// `prioritise`, `chase` or a compression below other operators: its operand explored as a machine.
+    fn function(&mut self, p: ProcId) -> Result<Arc<Machine>, CheckError> {
+        if let Some(known) = self.machines.get(&p) {
+            return Ok(known.clone());
+        }
+        let name = describe::term(self.firing.arena, p);
+        let machine = match *self.firing.arena.get(p) {
+            Process::Compress(how, q) => {
+                let inner = self.compile(q)?;
+                let machine = explicate(&inner, &name, self.leaf_states_max)?;
+                compress::compress(how, &machine, &name, self.leaf_states_max)?
+            }
+            _ => {
+                let inner = self.compile(p)?;
+                bisimulation::strong(&explicate(&inner, &name, self.leaf_states_max)?)
+            }
+        };
+        let machine = Arc::new(machine);
+        self.machines.insert(p, machine.clone());
+        Ok(machine)
+    }
+
+    /// The explicit machine of a whole process, reduced by strong bisimulation if `reduce`.
+    pub fn machine(&mut self, p: ProcId, reduce: bool) -> Result<Machine, CheckError> {
+        let model = self.compile(p)?;
+        let name = describe::term(self.firing.arena, p);
+        let machine = explicate(&model, &name, self.leaf_states_max)?;
+        Ok(if reduce { bisimulation::strong(&machine) } else { machine })
+    }
+}
+
+fn rank(arena: &Processes, order: &[EventSetId], event: EventId) -> Option<u32> {
+    debug_assert!(TICK == 1 && TAU == 0);
+    priority_of(arena, order, event).map(|r| r as u32)
+}

@@ -1,0 +1,48 @@
+//! Explores a model into an explicit machine.
+//!
+//! Breadth first, states numbered in the order they are found, so the machine is the same in every run.
+
+use rustc_hash::FxHashMap;
+
+use super::layout::Key;
+use super::machine::{Machine, State};
+use super::model::{Model, with_words};
+use super::verdict::CheckError;
+use crate::process::EventId;
+
+/// The explicit machine of a model; an error beyond `limit` states, naming `name`.
+pub fn explicate(model: &Model, name: &str, limit: usize) -> Result<Machine, CheckError> {
+    with_words!(model.words(), W => explore::<W>(model, name, limit))
+}
+
+fn explore<const W: usize>(model: &Model, name: &str, limit: usize) -> Result<Machine, CheckError> {
+    let mut number: FxHashMap<Key<W>, State> = FxHashMap::default();
+    let mut order: Vec<Key<W>> = vec![model.initial()];
+    number.insert(order[0], 0);
+    let mut lists: Vec<Vec<(EventId, State)>> = Vec::new();
+    let mut omega = None;
+    let mut at = 0;
+    while at < order.len() {
+        let key = order[at];
+        if model.is_terminated(&key) {
+            omega = Some(at as State);
+        }
+        let mut list = Vec::new();
+        let mut push = |label, next: &Key<W>, _| {
+            let target = *number.entry(*next).or_insert_with(|| {
+                order.push(*next);
+                (order.len() - 1) as State
+            });
+            list.push((model.event(label), target));
+            false
+        };
+        model.taus(&key, &mut push);
+        model.visibles(&key, &mut push);
+        if order.len() > limit {
+            return Err(CheckError::TooManyStates { name: name.to_string(), limit });
+        }
+        lists.push(list);
+        at += 1;
+    }
+    Ok(Machine::reachable(&lists, 0, omega))
+}

@@ -1,0 +1,3 @@
+//! Semantics by definition: the naive twins of the engine, for tests.
+
+pub mod random;
