@@ -1,0 +1,157 @@
+//! The `Annotate*` family and `raddle.h`.
+
+use crate::thread;
+use crate::{export_with_pc, observe};
+use core::ffi::{CStr, c_char, c_int, c_long};
+use raddle_wire::SyncOp;
+use raddle_wire::record::lock;
+
+fn say(op: SyncOp, object: usize, argument: u64) {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, op, object, argument);
+    }
+}
+
+fn say_text(op: SyncOp, object: usize, text: *const c_char) {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        // SAFETY: the annotation passes a C string or null.
+        let text = if text.is_null() { c"" } else { unsafe { CStr::from_ptr(text) } };
+        observe::sync_text(thread, pc, op, object, 0, text.to_bytes());
+    }
+}
+
+type File = *const c_char;
+
+extern "C" fn happens_before(_file: File, _line: c_int, object: usize) {
+    say(SyncOp::Release, object, 0);
+}
+
+extern "C" fn happens_after(_file: File, _line: c_int, object: usize) {
+    say(SyncOp::Acquire, object, 0);
+}
+
+extern "C" fn rwlock_create(_file: File, _line: c_int, object: usize) {
+    say(SyncOp::RwlockInit, object, lock::RWLOCK);
+}
+
+extern "C" fn rwlock_destroy(_file: File, _line: c_int, object: usize) {
+    say(SyncOp::RwlockDestroy, object, lock::RWLOCK);
+}
+
+extern "C" fn rwlock_acquired(_file: File, _line: c_int, object: usize, is_write: c_long) {
+    say(if is_write != 0 { SyncOp::Lock } else { SyncOp::ReadLock }, object, lock::RWLOCK);
+}
+
+extern "C" fn rwlock_released(_file: File, _line: c_int, object: usize, is_write: c_long) {
+    let read = if is_write != 0 { 0 } else { lock::READ };
+    say(SyncOp::Unlock, object, lock::RWLOCK | read);
+}
+
+extern "C" fn condvar_signal(_file: File, _line: c_int, object: usize) {
+    say(SyncOp::Release, object, 0);
+}
+
+extern "C" fn condvar_wait(_file: File, _line: c_int, object: usize, _lock: usize) {
+    say(SyncOp::Acquire, object, 0);
+}
+
+extern "C" fn benign_race(_file: File, _line: c_int, object: usize, _why: File) {
+    say(SyncOp::BenignRace, object, 8);
+}
+
+extern "C" fn benign_race_sized(_file: File, _line: c_int, object: usize, size: c_long, _why: File) {
+    say(SyncOp::BenignRace, object, size as u64);
+}
+
+extern "C" fn thread_name(_file: File, _line: c_int, name: File) {
+    let index = thread::current().index as usize;
+    say_text(SyncOp::ThreadName, index, name);
+}
+
+fn ignore() {
+    thread::current().enabled = 0;
+}
+
+fn heed() {
+    thread::refresh_enabled(thread::current());
+}
+
+extern "C" fn ignore_begin(_file: File, _line: c_int) {
+    ignore();
+}
+
+extern "C" fn ignore_end(_file: File, _line: c_int) {
+    heed();
+}
+
+/// Annotations that ask for what happens anyway, or that concern other tools.
+extern "C" fn nothing() {}
+
+extern "C" fn event(name: *const c_char, object: usize) {
+    say_text(SyncOp::Custom, object, name);
+}
+
+extern "C" fn atomic_begin(name: *const c_char) {
+    say_text(SyncOp::AtomicBegin, 0, name);
+}
+
+extern "C" fn atomic_end(name: *const c_char) {
+    say_text(SyncOp::AtomicEnd, 0, name);
+}
+
+export_with_pc! {
+    AnnotateHappensBefore => happens_before;
+    AnnotateHappensAfter => happens_after;
+    AnnotateCondVarSignal => condvar_signal;
+    AnnotateCondVarSignalAll => condvar_signal;
+    AnnotateCondVarWait => condvar_wait;
+    AnnotateMutexIsNotPHB => nothing;
+    AnnotateMutexIsUsedAsCondVar => nothing;
+    AnnotateRWLockCreate => rwlock_create;
+    AnnotateRWLockCreateStatic => rwlock_create;
+    AnnotateRWLockDestroy => rwlock_destroy;
+    AnnotateRWLockAcquired => rwlock_acquired;
+    AnnotateRWLockReleased => rwlock_released;
+    AnnotateTraceMemory => nothing;
+    AnnotateFlushState => nothing;
+    AnnotateNewMemory => nothing;
+    AnnotateNoOp => nothing;
+    AnnotateFlushExpectedRaces => nothing;
+    AnnotateEnableRaceDetection => nothing;
+    AnnotatePCQGet => condvar_wait;
+    AnnotatePCQPut => condvar_signal;
+    AnnotatePCQDestroy => nothing;
+    AnnotatePCQCreate => nothing;
+    AnnotateExpectRace => nothing;
+    AnnotateBenignRace => benign_race;
+    AnnotateBenignRaceSized => benign_race_sized;
+    AnnotateIgnoreReadsBegin => ignore_begin;
+    AnnotateIgnoreReadsEnd => ignore_end;
+    AnnotateIgnoreWritesBegin => ignore_begin;
+    AnnotateIgnoreWritesEnd => ignore_end;
+    AnnotateIgnoreSyncBegin => nothing;
+    AnnotateIgnoreSyncEnd => nothing;
+    AnnotatePublishMemoryRange => nothing;
+    AnnotateUnpublishMemoryRange => nothing;
+    AnnotateThreadName => thread_name;
+    AnnotateMemoryIsInitialized => nothing;
+    WTFAnnotateHappensBefore => happens_before;
+    WTFAnnotateHappensAfter => happens_after;
+    WTFAnnotateBenignRaceSized => benign_race_sized;
+    raddle_event => event;
+    raddle_atomic_begin => atomic_begin;
+    raddle_atomic_end => atomic_end;
+}
+
+/// Whether the program runs under raddle.
+#[unsafe(no_mangle)]
+pub extern "C" fn raddle_is_active() -> c_int {
+    c_int::from(crate::init::header().is_some())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn RunningOnValgrind() -> c_int {
+    0
+}

@@ -1,0 +1,397 @@
+//! Atomic operations and fences.
+//!
+//! While they are observed, an operation and its sequence number happen together under the lock of its address
+//! ([`crate::stripe`]), so that the order of the trace is the order in memory: every load has read the last store
+//! before it. The operation itself is always sequentially consistent on the machine; the order that the program asked
+//! for is what is recorded.
+
+use crate::thread::{self, Busy, Thread};
+use crate::{export_with_pc, init, record, segment, stripe};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use raddle_wire::record::atomic as wire;
+
+const RELAXED: i32 = 0;
+const RELEASE: i32 = 3;
+const SEQ_CST: i32 = 5;
+
+/// Memory orders come in the low bits; gcc adds hints for hardware lock elision above them.
+fn order(mo: i32) -> i32 {
+    mo & 0x7fff
+}
+
+fn releases(mo: i32) -> bool {
+    (RELEASE..=SEQ_CST).contains(&order(mo))
+}
+
+/// Integers that the machine can access atomically.
+trait Word: Copy + PartialEq {
+    const LOG2: u8;
+    unsafe fn load(at: *mut Self) -> Self;
+    unsafe fn store(at: *mut Self, value: Self, mo: i32);
+    unsafe fn swap(at: *mut Self, value: Self) -> Self;
+    /// The value found; it equals `expected` exactly when `value` was stored.
+    unsafe fn cas(at: *mut Self, expected: Self, value: Self) -> Self;
+    fn widen(self) -> u128;
+
+    unsafe fn update(at: *mut Self, f: impl Fn(Self) -> Self) -> (Self, Self) {
+        // SAFETY: by the caller's contract.
+        let mut old = unsafe { Self::load(at) };
+        loop {
+            let new = f(old);
+            // SAFETY: by the caller's contract.
+            let found = unsafe { Self::cas(at, old, new) };
+            if found == old {
+                return (old, new);
+            }
+            old = found;
+        }
+    }
+}
+
+macro_rules! word {
+    ($int:ty, $atomic:ty, $log2:expr) => {
+        impl Word for $int {
+            const LOG2: u8 = $log2;
+            unsafe fn load(at: *mut Self) -> Self {
+                // SAFETY: the program accesses this address atomically itself.
+                unsafe { <$atomic>::from_ptr(at) }.load(Ordering::SeqCst)
+            }
+            unsafe fn store(at: *mut Self, value: Self, mo: i32) {
+                // SAFETY: as above.
+                let cell = unsafe { <$atomic>::from_ptr(at) };
+                match order(mo) {
+                    RELAXED => cell.store(value, Ordering::Relaxed),
+                    RELEASE => cell.store(value, Ordering::Release),
+                    _ => cell.store(value, Ordering::SeqCst),
+                }
+            }
+            unsafe fn swap(at: *mut Self, value: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { <$atomic>::from_ptr(at) }.swap(value, Ordering::SeqCst)
+            }
+            unsafe fn cas(at: *mut Self, expected: Self, value: Self) -> Self {
+                // SAFETY: as above.
+                match unsafe { <$atomic>::from_ptr(at) }.compare_exchange(
+                    expected,
+                    value,
+                    Ordering::SeqCst,
+                    Ordering::SeqCst,
+                ) {
+                    Ok(found) | Err(found) => found,
+                }
+            }
+            fn widen(self) -> u128 {
+                self as u128
+            }
+        }
+    };
+}
+
+word!(u8, AtomicU8, 0);
+word!(u16, AtomicU16, 1);
+word!(u32, AtomicU32, 2);
+word!(u64, AtomicU64, 3);
+
+impl Word for u128 {
+    const LOG2: u8 = 4;
+    unsafe fn load(at: *mut Self) -> Self {
+        // SAFETY: by contract; a compare-exchange of a value with itself is a load.
+        unsafe { Self::cas(at, 0, 0) }
+    }
+    unsafe fn store(at: *mut Self, value: Self, _mo: i32) {
+        // SAFETY: by contract.
+        unsafe { Self::update(at, |_| value) };
+    }
+    unsafe fn swap(at: *mut Self, value: Self) -> Self {
+        // SAFETY: by contract.
+        unsafe { Self::update(at, |_| value) }.0
+    }
+    unsafe fn cas(at: *mut Self, expected: Self, value: Self) -> Self {
+        // SAFETY: a program that uses 16-byte atomics was compiled for a processor that has the instruction.
+        unsafe { core::arch::x86_64::cmpxchg16b(at, expected, value, Ordering::SeqCst, Ordering::SeqCst) }
+    }
+    fn widen(self) -> u128 {
+        self
+    }
+}
+
+/// What an operation did: which kind it turned out to be, what it read and what it wrote.
+struct Done<T> {
+    op: u8,
+    mo: i32,
+    read: u128,
+    written: u128,
+    result: T,
+}
+
+#[inline]
+fn perform<W: Word, T>(at: *mut W, action: impl FnOnce() -> Done<T>) -> T {
+    let thread = thread::current();
+    if !thread.observed || thread.busy != 0 || !init::atomics_observed() {
+        return action().result;
+    }
+    observe(thread, at, action)
+}
+
+fn observe<W: Word, T>(thread: &mut Thread, at: *mut W, action: impl FnOnce() -> Done<T>) -> T {
+    let pc = thread.caller_pc;
+    let _busy = Busy::enter(thread);
+    let guard = stripe::lock(at as usize);
+    let done = action();
+    let sequence = record::next_sequence();
+    drop(guard);
+    record::atomic(
+        thread,
+        &record::AtomicEvent {
+            pc,
+            aux: W::LOG2 | done.op << wire::OP_SHIFT,
+            address: at as usize,
+            flags: order(done.mo) as u64 & wire::ORDER_MASK,
+            sequence,
+            read: done.read,
+            written: done.written,
+            wide: W::LOG2 == 4,
+        },
+    );
+    if releases(done.mo) {
+        segment::advance(thread);
+    }
+    done.result
+}
+
+fn load<W: Word>(at: *mut W, mo: i32) -> W {
+    perform(at, || {
+        // SAFETY: the program asked for this load.
+        let value = unsafe { W::load(at) };
+        Done { op: wire::LOAD, mo, read: value.widen(), written: 0, result: value }
+    })
+}
+
+fn store<W: Word>(at: *mut W, value: W, mo: i32) {
+    perform(at, || {
+        // SAFETY: the program asked for this store.
+        unsafe { W::store(at, value, mo) };
+        Done { op: wire::STORE, mo, read: 0, written: value.widen(), result: () }
+    })
+}
+
+fn exchange<W: Word>(at: *mut W, value: W, mo: i32) -> W {
+    perform(at, || {
+        // SAFETY: the program asked for this exchange.
+        let old = unsafe { W::swap(at, value) };
+        Done { op: wire::EXCHANGE, mo, read: old.widen(), written: value.widen(), result: old }
+    })
+}
+
+fn update<W: Word>(at: *mut W, op: u8, mo: i32, f: impl Fn(W) -> W) -> W {
+    perform(at, || {
+        // SAFETY: the program asked for this update.
+        let (old, new) = unsafe { W::update(at, f) };
+        Done { op, mo, read: old.widen(), written: new.widen(), result: old }
+    })
+}
+
+fn cas<W: Word>(at: *mut W, expected: W, value: W, mo: i32, failure_mo: i32) -> W {
+    perform(at, || {
+        // SAFETY: the program asked for this compare-exchange.
+        let found = unsafe { W::cas(at, expected, value) };
+        if found == expected {
+            Done { op: wire::CAS, mo, read: found.widen(), written: value.widen(), result: found }
+        } else {
+            Done { op: wire::CAS_FAILED, mo: failure_mo, read: found.widen(), written: 0, result: found }
+        }
+    })
+}
+
+/// gcc's form: `expected` is updated on failure, the result says whether the value was stored.
+fn cas_bool<W: Word>(at: *mut W, expected: *mut W, value: W, mo: i32, failure_mo: i32) -> i32 {
+    // SAFETY: the program passes a valid pointer.
+    let wanted = unsafe { *expected };
+    let found = cas(at, wanted, value, mo, failure_mo);
+    if found == wanted {
+        return 1;
+    }
+    // SAFETY: as above.
+    unsafe { *expected = found };
+    0
+}
+
+macro_rules! atomics {
+    ($int:ty, $module:ident, $load:ident, $store:ident, $exchange:ident, $add:ident, $sub:ident, $and:ident, $or:ident,
+     $xor:ident, $nand:ident, $strong:ident, $weak:ident, $val:ident) => {
+        mod $module {
+            use super::wire;
+            type T = $int;
+            pub extern "C" fn load(at: *mut T, mo: i32) -> T {
+                super::load(at, mo)
+            }
+            pub extern "C" fn store(at: *mut T, value: T, mo: i32) {
+                super::store(at, value, mo)
+            }
+            pub extern "C" fn exchange(at: *mut T, value: T, mo: i32) -> T {
+                super::exchange(at, value, mo)
+            }
+            pub extern "C" fn fetch_add(at: *mut T, value: T, mo: i32) -> T {
+                super::update(at, wire::ADD, mo, |old: T| old.wrapping_add(value))
+            }
+            pub extern "C" fn fetch_sub(at: *mut T, value: T, mo: i32) -> T {
+                super::update(at, wire::SUB, mo, |old: T| old.wrapping_sub(value))
+            }
+            pub extern "C" fn fetch_and(at: *mut T, value: T, mo: i32) -> T {
+                super::update(at, wire::AND, mo, |old: T| old & value)
+            }
+            pub extern "C" fn fetch_or(at: *mut T, value: T, mo: i32) -> T {
+                super::update(at, wire::OR, mo, |old: T| old | value)
+            }
+            pub extern "C" fn fetch_xor(at: *mut T, value: T, mo: i32) -> T {
+                super::update(at, wire::XOR, mo, |old: T| old ^ value)
+            }
+            pub extern "C" fn fetch_nand(at: *mut T, value: T, mo: i32) -> T {
+                super::update(at, wire::NAND, mo, |old: T| !(old & value))
+            }
+            pub extern "C" fn cas_bool(
+                at: *mut T,
+                expected: *mut T,
+                value: T,
+                mo: i32,
+                failure_mo: i32,
+            ) -> i32 {
+                super::cas_bool(at, expected, value, mo, failure_mo)
+            }
+            pub extern "C" fn cas_val(at: *mut T, expected: T, value: T, mo: i32, failure_mo: i32) -> T {
+                super::cas(at, expected, value, mo, failure_mo)
+            }
+        }
+        export_with_pc! {
+            $load => $module::load;
+            $store => $module::store;
+            $exchange => $module::exchange;
+            $add => $module::fetch_add;
+            $sub => $module::fetch_sub;
+            $and => $module::fetch_and;
+            $or => $module::fetch_or;
+            $xor => $module::fetch_xor;
+            $nand => $module::fetch_nand;
+            $strong => $module::cas_bool;
+            $weak => $module::cas_bool;
+            $val => $module::cas_val;
+        }
+    };
+}
+
+atomics!(
+    u8,
+    a8,
+    __tsan_atomic8_load,
+    __tsan_atomic8_store,
+    __tsan_atomic8_exchange,
+    __tsan_atomic8_fetch_add,
+    __tsan_atomic8_fetch_sub,
+    __tsan_atomic8_fetch_and,
+    __tsan_atomic8_fetch_or,
+    __tsan_atomic8_fetch_xor,
+    __tsan_atomic8_fetch_nand,
+    __tsan_atomic8_compare_exchange_strong,
+    __tsan_atomic8_compare_exchange_weak,
+    __tsan_atomic8_compare_exchange_val
+);
+atomics!(
+    u16,
+    a16,
+    __tsan_atomic16_load,
+    __tsan_atomic16_store,
+    __tsan_atomic16_exchange,
+    __tsan_atomic16_fetch_add,
+    __tsan_atomic16_fetch_sub,
+    __tsan_atomic16_fetch_and,
+    __tsan_atomic16_fetch_or,
+    __tsan_atomic16_fetch_xor,
+    __tsan_atomic16_fetch_nand,
+    __tsan_atomic16_compare_exchange_strong,
+    __tsan_atomic16_compare_exchange_weak,
+    __tsan_atomic16_compare_exchange_val
+);
+atomics!(
+    u32,
+    a32,
+    __tsan_atomic32_load,
+    __tsan_atomic32_store,
+    __tsan_atomic32_exchange,
+    __tsan_atomic32_fetch_add,
+    __tsan_atomic32_fetch_sub,
+    __tsan_atomic32_fetch_and,
+    __tsan_atomic32_fetch_or,
+    __tsan_atomic32_fetch_xor,
+    __tsan_atomic32_fetch_nand,
+    __tsan_atomic32_compare_exchange_strong,
+    __tsan_atomic32_compare_exchange_weak,
+    __tsan_atomic32_compare_exchange_val
+);
+atomics!(
+    u64,
+    a64,
+    __tsan_atomic64_load,
+    __tsan_atomic64_store,
+    __tsan_atomic64_exchange,
+    __tsan_atomic64_fetch_add,
+    __tsan_atomic64_fetch_sub,
+    __tsan_atomic64_fetch_and,
+    __tsan_atomic64_fetch_or,
+    __tsan_atomic64_fetch_xor,
+    __tsan_atomic64_fetch_nand,
+    __tsan_atomic64_compare_exchange_strong,
+    __tsan_atomic64_compare_exchange_weak,
+    __tsan_atomic64_compare_exchange_val
+);
+atomics!(
+    u128,
+    a128,
+    __tsan_atomic128_load,
+    __tsan_atomic128_store,
+    __tsan_atomic128_exchange,
+    __tsan_atomic128_fetch_add,
+    __tsan_atomic128_fetch_sub,
+    __tsan_atomic128_fetch_and,
+    __tsan_atomic128_fetch_or,
+    __tsan_atomic128_fetch_xor,
+    __tsan_atomic128_fetch_nand,
+    __tsan_atomic128_compare_exchange_strong,
+    __tsan_atomic128_compare_exchange_weak,
+    __tsan_atomic128_compare_exchange_val
+);
+
+extern "C" fn thread_fence(mo: i32) {
+    fence(Ordering::SeqCst);
+    let thread = thread::current();
+    if !thread.observed || thread.busy != 0 || !init::atomics_observed() {
+        return;
+    }
+    let pc = thread.caller_pc;
+    let _busy = Busy::enter(thread);
+    record::atomic(
+        thread,
+        &record::AtomicEvent {
+            pc,
+            aux: wire::FENCE << wire::OP_SHIFT,
+            address: 0,
+            flags: order(mo) as u64 & wire::ORDER_MASK,
+            sequence: record::next_sequence(),
+            read: 0,
+            written: 0,
+            wide: false,
+        },
+    );
+    if releases(mo) {
+        segment::advance(thread);
+    }
+}
+
+/// A signal fence orders a thread with its own handlers; between threads it is nothing.
+extern "C" fn signal_fence(_mo: i32) {
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+export_with_pc! {
+    __tsan_atomic_thread_fence => thread_fence;
+    __tsan_atomic_signal_fence => signal_fence;
+}

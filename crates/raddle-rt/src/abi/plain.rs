@@ -1,0 +1,193 @@
+//! Plain memory accesses, function entry and exit.
+
+use crate::thread::{self, Frame, Thread};
+use crate::{access_hook, arch, export_with_pc, observe};
+use raddle_wire::record::access::{COMPOUND, LIBRARY, VOLATILE, VPTR, WRITE};
+
+/// An access that the fast path could not settle.
+pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
+    let thread = thread::current();
+    if thread.busy == 0 {
+        observe::access(thread, pc, aux as u8, address);
+    }
+}
+
+macro_rules! hooks {
+    ($($name:ident, $log2:expr, $aux:expr;)*) => {$(
+        access_hook!(
+            $name,
+            mask = (1u32 << (1u32 << $log2)) - 1,
+            read = ($aux & WRITE) == 0,
+            aux = ($aux | $log2) as u32
+        );
+    )*};
+}
+
+hooks! {
+    __tsan_read1, 0, 0;
+    __tsan_read2, 1, 0;
+    __tsan_read4, 2, 0;
+    __tsan_read8, 3, 0;
+    __tsan_write1, 0, WRITE;
+    __tsan_write2, 1, WRITE;
+    __tsan_write4, 2, WRITE;
+    __tsan_write8, 3, WRITE;
+    __tsan_volatile_read1, 0, VOLATILE;
+    __tsan_volatile_read2, 1, VOLATILE;
+    __tsan_volatile_read4, 2, VOLATILE;
+    __tsan_volatile_read8, 3, VOLATILE;
+    __tsan_volatile_write1, 0, WRITE | VOLATILE;
+    __tsan_volatile_write2, 1, WRITE | VOLATILE;
+    __tsan_volatile_write4, 2, WRITE | VOLATILE;
+    __tsan_volatile_write8, 3, WRITE | VOLATILE;
+    __tsan_read_write1, 0, WRITE | COMPOUND;
+    __tsan_read_write2, 1, WRITE | COMPOUND;
+    __tsan_read_write4, 2, WRITE | COMPOUND;
+    __tsan_read_write8, 3, WRITE | COMPOUND;
+    __tsan_vptr_read, 3, VPTR;
+}
+
+/// Accesses of other shapes: sixteen bytes, unaligned, ranges, virtual table pointers.
+fn access(address: usize, aux: u8) {
+    let thread = thread::current();
+    if thread.enabled != 0 && thread.busy == 0 {
+        let pc = thread.caller_pc;
+        observe::access(thread, pc, aux, address);
+    }
+}
+
+fn range(address: usize, bytes: usize, aux: u8) {
+    let thread = thread::current();
+    if thread.enabled != 0 && thread.busy == 0 {
+        let pc = thread.caller_pc;
+        observe::range(thread, pc, aux, address, bytes);
+    }
+}
+
+macro_rules! shapes {
+    ($($name:ident, $body:ident, $log2:expr, $aux:expr;)*) => {
+        $(extern "C" fn $body(address: usize) { access(address, $aux | $log2) })*
+        export_with_pc! { $($name => $body;)* }
+    };
+}
+
+shapes! {
+    __tsan_read16, read16, 4, 0;
+    __tsan_write16, write16, 4, WRITE;
+    __tsan_volatile_read16, volatile_read16, 4, VOLATILE;
+    __tsan_volatile_write16, volatile_write16, 4, WRITE | VOLATILE;
+    __tsan_read_write16, read_write16, 4, WRITE | COMPOUND;
+    __tsan_unaligned_read2, unaligned_read2, 1, 0;
+    __tsan_unaligned_read4, unaligned_read4, 2, 0;
+    __tsan_unaligned_read8, unaligned_read8, 3, 0;
+    __tsan_unaligned_read16, unaligned_read16, 4, 0;
+    __tsan_unaligned_write2, unaligned_write2, 1, WRITE;
+    __tsan_unaligned_write4, unaligned_write4, 2, WRITE;
+    __tsan_unaligned_write8, unaligned_write8, 3, WRITE;
+    __tsan_unaligned_write16, unaligned_write16, 4, WRITE;
+    __tsan_unaligned_volatile_read2, unaligned_volatile_read2, 1, VOLATILE;
+    __tsan_unaligned_volatile_read4, unaligned_volatile_read4, 2, VOLATILE;
+    __tsan_unaligned_volatile_read8, unaligned_volatile_read8, 3, VOLATILE;
+    __tsan_unaligned_volatile_read16, unaligned_volatile_read16, 4, VOLATILE;
+    __tsan_unaligned_volatile_write2, unaligned_volatile_write2, 1, WRITE | VOLATILE;
+    __tsan_unaligned_volatile_write4, unaligned_volatile_write4, 2, WRITE | VOLATILE;
+    __tsan_unaligned_volatile_write8, unaligned_volatile_write8, 3, WRITE | VOLATILE;
+    __tsan_unaligned_volatile_write16, unaligned_volatile_write16, 4, WRITE | VOLATILE;
+    __tsan_unaligned_read_write2, unaligned_read_write2, 1, WRITE | COMPOUND;
+    __tsan_unaligned_read_write4, unaligned_read_write4, 2, WRITE | COMPOUND;
+    __tsan_unaligned_read_write8, unaligned_read_write8, 3, WRITE | COMPOUND;
+    __tsan_unaligned_read_write16, unaligned_read_write16, 4, WRITE | COMPOUND;
+}
+
+extern "C" fn read_range(address: usize, bytes: usize) {
+    range(address, bytes, 0);
+}
+
+extern "C" fn write_range(address: usize, bytes: usize) {
+    range(address, bytes, WRITE);
+}
+
+/// A virtual table pointer is only written when it changes: constructors of derived classes store the same value again
+/// in code that other threads may already read.
+extern "C" fn vptr_update(address: usize, value: usize) {
+    // SAFETY: the program is about to store to this address.
+    if unsafe { *(address as *const usize) } != value {
+        access(address, 3 | WRITE | VPTR);
+    }
+}
+
+export_with_pc! {
+    __tsan_read_range => read_range;
+    __tsan_write_range => write_range;
+    __tsan_vptr_update => vptr_update;
+    __tsan_memcpy => memcpy;
+    __tsan_memmove => memcpy;
+    __tsan_memset => memset;
+}
+
+extern "C" fn memcpy(dst: *mut u8, src: *const u8, bytes: usize) -> *mut u8 {
+    range(src as usize, bytes, LIBRARY);
+    range(dst as usize, bytes, WRITE | LIBRARY);
+    // SAFETY: as the program asks; memmove allows overlap.
+    unsafe { crate::interpose::memory::real_memmove(dst, src, bytes) };
+    dst
+}
+
+extern "C" fn memset(dst: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
+    range(dst as usize, bytes, WRITE | LIBRARY);
+    // SAFETY: as the program asks.
+    unsafe { crate::interpose::memory::real_memset(dst, byte, bytes) };
+    dst
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_entry(pc: u64) {
+    let thread = thread::current();
+    if thread.stack_top >= thread.stack_end {
+        if !thread.stack_end.is_null() {
+            thread.stack_overflow += 1;
+        }
+        return;
+    }
+    let sp = arch::stack_pointer() as u64;
+    if thread.stack_stale != 0 {
+        drop_dead_frames(thread, sp);
+    }
+    // SAFETY: below the end of the stack.
+    unsafe {
+        thread.stack_top.write(Frame { pc, sp });
+        thread.stack_top = thread.stack_top.add(1);
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_exit() {
+    let thread = thread::current();
+    if thread.stack_overflow != 0 {
+        thread.stack_overflow -= 1;
+        return;
+    }
+    if thread.stack_top > thread.stack_base {
+        // SAFETY: above the base.
+        thread.stack_top = unsafe { thread.stack_top.sub(1) };
+        if thread.stack_top < thread.stack_low {
+            thread.stack_low = thread.stack_top;
+        }
+    }
+}
+
+/// After a `longjmp`, frames that lie below the stack pointer were left without an exit hook.
+#[cold]
+fn drop_dead_frames(thread: &mut Thread, sp: u64) {
+    thread.stack_stale = 0;
+    thread.stack_overflow = 0;
+    // SAFETY: stays between base and top.
+    unsafe {
+        while thread.stack_top > thread.stack_base && (*thread.stack_top.sub(1)).sp <= sp {
+            thread.stack_top = thread.stack_top.sub(1);
+        }
+    }
+    if thread.stack_top < thread.stack_low {
+        thread.stack_low = thread.stack_top;
+    }
+}

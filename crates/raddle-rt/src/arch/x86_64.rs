@@ -1,0 +1,201 @@
+//! x86_64 Linux.
+
+use crate::thread::Thread;
+use core::arch::{asm, global_asm};
+use core::sync::atomic::AtomicU32;
+
+// The thread pointer lives in a thread-local slot with the initial-exec model: one load from the GOT (which the static
+// linker turns into an immediate) and one fs-relative load. It starts out as the address of a thread that ignores
+// everything, so that no access path needs a null check.
+global_asm!(
+    ".section .tdata.raddle_thread,\"awT\",@progbits",
+    ".hidden raddle_thread_slot",
+    ".globl raddle_thread_slot",
+    ".type raddle_thread_slot,@object",
+    ".size raddle_thread_slot,8",
+    ".p2align 3",
+    "raddle_thread_slot:",
+    ".quad {idle}",
+    ".text",
+    idle = sym crate::thread::IDLE,
+);
+
+#[inline(always)]
+pub fn current() -> *mut Thread {
+    let thread: *mut Thread;
+    // SAFETY: reads the calling thread's own slot, which always holds a valid pointer.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+            "mov {0}, qword ptr fs:[{0}]",
+            out(reg) thread,
+            options(nostack, readonly, preserves_flags, pure)
+        );
+    }
+    thread
+}
+
+pub fn set_current(thread: *mut Thread) {
+    // SAFETY: writes the calling thread's own slot.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+            "mov qword ptr fs:[{0}], {1}",
+            out(reg) _,
+            in(reg) thread,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// A system call that does not touch `errno`.
+///
+/// # Safety
+/// As the system call asks.
+#[inline]
+pub unsafe fn syscall6(n: usize, a: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the caller vouches for the arguments; the kernel keeps all registers but rax, rcx, r11.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") n as isize => result,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+pub fn pause() {
+    core::hint::spin_loop();
+}
+
+pub fn abort() -> ! {
+    // SAFETY: ud2 raises SIGILL; nothing runs afterwards.
+    unsafe { asm!("ud2", options(noreturn, nomem, nostack)) }
+}
+
+/// Approximate stack pointer of the caller, for telling live frames from dead ones.
+#[inline(always)]
+pub fn stack_pointer() -> usize {
+    let sp: usize;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) }
+    sp
+}
+
+/// # Safety
+/// `dst` and `src` are valid for `n` bytes and do not overlap, or `dst` is before `src`.
+#[inline(always)]
+pub unsafe fn copy_forward(dst: *mut u8, src: *const u8, n: usize) {
+    // SAFETY: by contract.
+    unsafe {
+        asm!("rep movsb", inout("rcx") n => _, inout("rdi") dst => _, inout("rsi") src => _,
+             options(nostack, preserves_flags));
+    }
+}
+
+/// # Safety
+/// `dst` is valid for `n` bytes.
+#[inline(always)]
+pub unsafe fn fill(dst: *mut u8, byte: u8, n: usize) {
+    // SAFETY: by contract.
+    unsafe {
+        asm!("rep stosb", inout("rcx") n => _, inout("rdi") dst => _, in("al") byte, options(nostack, preserves_flags));
+    }
+}
+
+/// Layout of glibc's `pthread_mutex_t`.
+pub mod mutex {
+    use super::AtomicU32;
+
+    #[repr(C)]
+    pub struct Mutex {
+        pub lock: AtomicU32,
+        pub count: AtomicU32,
+        pub owner: AtomicU32,
+        pub users: AtomicU32,
+        pub kind: AtomicU32,
+    }
+
+    pub const KIND_MASK: u32 = 3;
+    pub const RECURSIVE: u32 = 1;
+    pub const ERRORCHECK: u32 = 2;
+    pub const ROBUST: u32 = 16;
+}
+
+/// Defines an exported function that notes its caller's program counter in the current thread and jumps to the Rust
+/// function behind it. Works for any number of arguments, because no argument register is touched.
+#[macro_export]
+macro_rules! export_with_pc {
+    ($($name:ident => $target:path;)*) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "mov r10, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+                "mov r10, qword ptr fs:[r10]",
+                "mov r11, qword ptr [rsp]",
+                "mov qword ptr [r10 + {pc}], r11",
+                "jmp {target}",
+                pc = const core::mem::offset_of!($crate::thread::Thread, caller_pc),
+                target = sym $target,
+            )
+        }
+    )*};
+}
+
+/// Defines an access hook: returns at once when the thread does not observe accesses, or when its cell already holds
+/// an access of the same thread segment that covers this one; otherwise jumps to `slow_access(addr, pc, aux)`.
+#[macro_export]
+macro_rules! access_hook {
+    ($name:ident, mask = $mask:expr, read = $read:expr, aux = $aux:expr) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name(_addr: *const u8) {
+            core::arch::naked_asm!(
+                ".p2align 4",
+                "mov rax, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "cmp dword ptr [rax + {enabled}], 0",
+                "je 2f",
+                "mov ecx, edi",
+                "and ecx, 7",
+                "mov edx, {mask}",
+                "shl edx, cl",
+                "movzx edx, dl",
+                "or edx, dword ptr [rax + {state}]",
+                "or edx, {read}",
+                "movabs rcx, {window}",
+                "and rcx, rdi",
+                "add rcx, rcx",
+                "add rcx, qword ptr [rax + {shadow}]",
+                "movd xmm0, edx",
+                "pshufd xmm0, xmm0, 0",
+                "movdqa xmm1, xmmword ptr [rcx]",
+                "mov edx, {read}",
+                "movd xmm2, edx",
+                "pshufd xmm2, xmm2, 0",
+                "por xmm1, xmm2",
+                "pcmpeqd xmm1, xmm0",
+                "pmovmskb ecx, xmm1",
+                "test ecx, ecx",
+                "jz 3f",
+                "2: ret",
+                "3: mov rsi, qword ptr [rsp]",
+                "mov edx, {aux}",
+                "jmp {slow}",
+                enabled = const core::mem::offset_of!($crate::thread::Thread, enabled),
+                state = const core::mem::offset_of!($crate::thread::Thread, segment),
+                shadow = const core::mem::offset_of!($crate::thread::Thread, shadow_base),
+                mask = const $mask,
+                read = const if $read { $crate::shadow::READ } else { 0 },
+                window = const $crate::shadow::WINDOW_MASK,
+                aux = const $aux,
+                slow = sym $crate::abi::plain::slow_access,
+            )
+        }
+    };
+}

@@ -1,0 +1,189 @@
+//! Start-up: attaches to the region that the `raddle` process left in the environment, before `main` runs.
+//!
+//! Without a region the runtime stays idle and the program runs as it is. Only the first process that attaches is
+//! observed; its children and helpers are not.
+
+use crate::thread::{self, Thread};
+use crate::{arch, interpose, message, real, segment, shadow, threads};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use raddle_wire::region::{ENV_REGION, Header, MAGIC, observe, option, region_bytes, state};
+
+static HEADER: AtomicUsize = AtomicUsize::new(0);
+static STARTED: AtomicBool = AtomicBool::new(false);
+static RECORDING: AtomicBool = AtomicBool::new(false);
+static ACCESSES: AtomicBool = AtomicBool::new(false);
+static KEEP_REDUNDANT: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicBool = AtomicBool::new(false);
+/// A second thread exists or has existed.
+static THREADED: AtomicBool = AtomicBool::new(false);
+static IMAGE: AtomicU32 = AtomicU32::new(0);
+
+/// The region's header, once attached.
+#[inline]
+pub fn header() -> Option<&'static Header> {
+    let address = HEADER.load(Ordering::Acquire);
+    // SAFETY: the address is that of a mapped region, which is never unmapped.
+    if address == 0 { None } else { Some(unsafe { &*(address as *const Header) }) }
+}
+
+#[inline]
+pub fn recording() -> bool {
+    RECORDING.load(Ordering::Relaxed)
+}
+
+#[inline]
+pub fn keep_redundant() -> bool {
+    KEEP_REDUNDANT.load(Ordering::Relaxed)
+}
+
+pub fn records_allocations() -> bool {
+    ALLOCATIONS.load(Ordering::Relaxed)
+}
+
+/// Are plain accesses and atomics observed at this moment?
+#[inline]
+pub fn accesses_observed() -> bool {
+    ACCESSES.load(Ordering::Relaxed) && (THREADED.load(Ordering::Relaxed) || before_first_fork())
+}
+
+/// Are atomics observed at this moment? They are synchronisation, but nobody can see them before the first fork.
+#[inline]
+pub fn atomics_observed() -> bool {
+    RECORDING.load(Ordering::Relaxed) && (THREADED.load(Ordering::Relaxed) || before_first_fork())
+}
+
+fn before_first_fork() -> bool {
+    header().is_some_and(|header| header.options & option::BEFORE_FIRST_FORK != 0)
+}
+
+pub fn image() -> u32 {
+    IMAGE.load(Ordering::Relaxed)
+}
+
+/// A second thread is about to exist: from now on accesses matter.
+pub fn first_fork(thread: &mut Thread) {
+    if !THREADED.swap(true, Ordering::Relaxed) {
+        thread::refresh_enabled(thread);
+    }
+}
+
+/// The recorder is gone, or this is a forked child: the program goes on by itself.
+pub fn stop_observing() {
+    RECORDING.store(false, Ordering::Relaxed);
+    ACCESSES.store(false, Ordering::Relaxed);
+    ALLOCATIONS.store(false, Ordering::Relaxed);
+    let thread = thread::current();
+    thread.enabled = 0;
+}
+
+/// Called by the constructors of instrumented modules and by our own; the first call wins.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_init() {
+    if STARTED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let Some(path) = real::environment(c_region_name()) else { return };
+    attach(path);
+}
+
+fn c_region_name() -> &'static core::ffi::CStr {
+    const _: () = assert!(matches!(ENV_REGION.as_bytes(), b"RADDLE_REGION"));
+    c"RADDLE_REGION"
+}
+
+fn attach(path: &core::ffi::CStr) {
+    let bytes = region_bytes(0);
+    // SAFETY: opens and maps a file; the mapping is new.
+    let address = unsafe {
+        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+        let fd = real::syscall(
+            libc::SYS_openat,
+            [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0],
+        );
+        if fd < 0 {
+            // The raddle process is gone, or this is a program started by the tested one in another sandbox.
+            return;
+        }
+        let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+        let address =
+            real::syscall(libc::SYS_mmap, [0, bytes, prot, libc::MAP_SHARED as usize, fd as usize, 0]);
+        real::syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
+        address
+    };
+    if (-4095..0).contains(&address) {
+        message::fatal(format_args!(
+            "cannot map the shared region ({} MiB): the address space is limited; raise or remove `ulimit -v`",
+            bytes >> 20
+        ));
+    }
+    // SAFETY: mapped whole, read and write.
+    let header = unsafe { &*(address as *const Header) };
+    if header.magic != MAGIC || header.version != raddle_wire::WIRE_VERSION {
+        message::fatal(format_args!(
+            "this program was built by another version of raddle (wire version {}, expected {}); rebuild it with `raddle cc`",
+            header.version,
+            raddle_wire::WIRE_VERSION
+        ));
+    }
+    let pid = real::getpid();
+    let claimed = header.claimed_pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire);
+    if claimed.is_err_and(|owner| owner != pid) {
+        return;
+    }
+    HEADER.store(address as usize, Ordering::Release);
+    IMAGE.store(header.images.fetch_add(1, Ordering::AcqRel), Ordering::Relaxed);
+    configure(header);
+    header.state.store(state::RUNNING, Ordering::Release);
+}
+
+fn configure(header: &'static Header) {
+    let wants_accesses = header.observe != 0 && header.options & option::MEMORY != 0;
+    if wants_accesses && !shadow::reserve() {
+        message::fatal(format_args!(
+            "cannot reserve {} TiB of address space for shadow memory; raise or remove `ulimit -v`, or record \
+             synchronisation only (`--sync-only`)",
+            shadow::SHADOW_BYTES >> 40
+        ));
+    }
+    interpose::modules::register(image());
+    let Some(main) = threads::adopt_main() else {
+        message::fatal(format_args!("cannot map memory for the first thread; raise or remove `ulimit -v`"));
+    };
+    RECORDING.store(header.observe & observe::RECORD != 0, Ordering::Relaxed);
+    ACCESSES.store(wants_accesses, Ordering::Relaxed);
+    KEEP_REDUNDANT.store(header.options & option::KEEP_REDUNDANT != 0, Ordering::Relaxed);
+    ALLOCATIONS.store(
+        header.observe & observe::RECORD != 0 && header.options & option::ALLOCATIONS != 0,
+        Ordering::Relaxed,
+    );
+    threads::begin(main);
+    // SAFETY: registers a C function.
+    unsafe { libc::atexit(at_exit) };
+}
+
+extern "C" fn at_exit() {
+    if let Some(header) = header()
+        && header.claimed_pid.load(Ordering::Relaxed) == real::getpid() {
+            header.state.store(state::EXITED, Ordering::Release);
+        }
+}
+
+/// In a forked child: nothing here is observed any more, and locks that other threads held are free.
+pub fn become_child() {
+    stop_observing();
+    HEADER.store(0, Ordering::Release);
+    arch::set_current(thread::idle());
+    segment::reset_after_fork();
+    crate::stripe::reset_after_fork();
+    threads::reset_after_fork();
+}
+
+/// Runs before the constructors of the program and of the compilers' modules.
+extern "C" fn constructor(_argc: c_int, _argv: usize, _envp: usize) {
+    __tsan_init();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array.00001")]
+static CONSTRUCTOR: extern "C" fn(c_int, usize, usize) = constructor;

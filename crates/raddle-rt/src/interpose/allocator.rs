@@ -1,0 +1,96 @@
+//! The allocator: a piece of memory begins and ends its life. The work is glibc's.
+
+use crate::thread::{self, Thread};
+use crate::{export_with_pc, observe, real};
+use core::ffi::{c_int, c_void};
+
+fn allocated(memory: *mut c_void, bytes: usize) -> *mut c_void {
+    if !memory.is_null()
+        && let Some(thread) = thread::observed() {
+            let pc = thread.caller_pc;
+            observe::alloc(thread, pc, memory as usize, bytes);
+        }
+    memory
+}
+
+fn released(thread: Option<&mut Thread>, memory: *mut c_void) {
+    if let Some(thread) = thread
+        && !memory.is_null() {
+            let pc = thread.caller_pc;
+            observe::free(thread, pc, memory as usize);
+        }
+}
+
+extern "C" fn do_malloc(bytes: usize) -> *mut c_void {
+    // SAFETY: as the program asks (here and below).
+    allocated(unsafe { real::__libc_malloc(bytes) }, bytes)
+}
+
+extern "C" fn do_calloc(count: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: as the program asks.
+    allocated(unsafe { real::__libc_calloc(count, bytes) }, count.wrapping_mul(bytes))
+}
+
+extern "C" fn do_realloc(old: *mut c_void, bytes: usize) -> *mut c_void {
+    released(thread::observed(), old);
+    // SAFETY: as the program asks.
+    let new = unsafe { real::__libc_realloc(old, bytes) };
+    allocated(new, bytes)
+}
+
+extern "C" fn do_reallocarray(old: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
+    match count.checked_mul(bytes) {
+        Some(total) => do_realloc(old, total),
+        None => {
+            real::set_errno(libc::ENOMEM);
+            core::ptr::null_mut()
+        }
+    }
+}
+
+extern "C" fn do_free(memory: *mut c_void) {
+    released(thread::observed(), memory);
+    // SAFETY: as the program asks.
+    unsafe { real::__libc_free(memory) }
+}
+
+extern "C" fn do_memalign(align: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: as the program asks.
+    allocated(unsafe { real::__libc_memalign(align, bytes) }, bytes)
+}
+
+const PAGE_BYTES: usize = 4096;
+
+extern "C" fn do_valloc(bytes: usize) -> *mut c_void {
+    do_memalign(PAGE_BYTES, bytes)
+}
+
+extern "C" fn do_pvalloc(bytes: usize) -> *mut c_void {
+    do_memalign(PAGE_BYTES, bytes.next_multiple_of(PAGE_BYTES))
+}
+
+extern "C" fn do_posix_memalign(out: *mut *mut c_void, align: usize, bytes: usize) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
+        return libc::EINVAL;
+    }
+    let memory = do_memalign(align, bytes);
+    if memory.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the program passes a valid pointer.
+    unsafe { *out = memory };
+    0
+}
+
+export_with_pc! {
+    malloc => do_malloc;
+    calloc => do_calloc;
+    realloc => do_realloc;
+    reallocarray => do_reallocarray;
+    free => do_free;
+    memalign => do_memalign;
+    aligned_alloc => do_memalign;
+    valloc => do_valloc;
+    pvalloc => do_pvalloc;
+    posix_memalign => do_posix_memalign;
+}

@@ -1,0 +1,142 @@
+//! Condition variables.
+//!
+//! A wait is four events: the mutex is released, the wait begins, the wait ends (signalled or timed out), the mutex is
+//! held again. A thread that is cancelled inside the wait holds the mutex while its clean-up handlers run, so a
+//! clean-up handler of ours, installed for the duration of the real call, reports the second half in that case.
+
+use crate::interpose::mutex::{Mutex, kind_bits};
+use crate::thread;
+use crate::{export_with_pc, observe, real_fn};
+use core::ffi::{c_int, c_void};
+use raddle_wire::SyncOp;
+use raddle_wire::record::{LOW48, lock as bits};
+
+mod c {
+    use super::*;
+    real_fn! {
+        #[version = c"GLIBC_2.3.2"]
+        fn pthread_cond_init(c: *mut c_void, attr: *const c_void) -> c_int;
+        #[version = c"GLIBC_2.3.2"]
+        fn pthread_cond_destroy(c: *mut c_void) -> c_int;
+        #[version = c"GLIBC_2.3.2"]
+        fn pthread_cond_signal(c: *mut c_void) -> c_int;
+        #[version = c"GLIBC_2.3.2"]
+        fn pthread_cond_broadcast(c: *mut c_void) -> c_int;
+        #[version = c"GLIBC_2.3.2"]
+        fn pthread_cond_wait(c: *mut c_void, m: *mut Mutex) -> c_int;
+        #[version = c"GLIBC_2.3.2"]
+        fn pthread_cond_timedwait(c: *mut c_void, m: *mut Mutex, until: *const libc::timespec) -> c_int;
+        fn pthread_cond_clockwait(c: *mut c_void, m: *mut Mutex, clock: c_int, until: *const libc::timespec) -> c_int;
+        fn _pthread_cleanup_push(buffer: *mut Cleanup, routine: extern "C" fn(*mut c_void), argument: *mut c_void);
+        fn _pthread_cleanup_pop(buffer: *mut Cleanup, execute: c_int);
+    }
+}
+
+/// glibc's `struct _pthread_cleanup_buffer`.
+#[repr(C)]
+struct Cleanup {
+    routine: usize,
+    argument: usize,
+    cancel_type: c_int,
+    previous: usize,
+}
+
+struct Waiting {
+    pc: u64,
+    cond: *mut c_void,
+    mutex: *mut Mutex,
+}
+
+extern "C" fn cancelled(waiting: *mut c_void) {
+    // SAFETY: the frame that holds it is being unwound and is still there.
+    let waiting = unsafe { &*waiting.cast::<Waiting>() };
+    end_wait(waiting, libc::ETIMEDOUT);
+}
+
+fn end_wait(waiting: &Waiting, result: c_int) {
+    if let Some(thread) = thread::observed() {
+        let arg = waiting.mutex as u64 & LOW48;
+        let op = if result == 0 { SyncOp::Wait } else { SyncOp::WaitFailed };
+        observe::sync(thread, waiting.pc, op, waiting.cond as usize, arg);
+        let flags = kind_bits(waiting.mutex) | bits::WAIT;
+        observe::sync(thread, waiting.pc, SyncOp::Lock, waiting.mutex as usize, flags);
+    }
+}
+
+fn wait_with(cond: *mut c_void, mutex: *mut Mutex, wait: impl Fn() -> c_int) -> c_int {
+    let Some(thread) = thread::observed() else { return wait() };
+    let pc = thread.caller_pc;
+    observe::sync(thread, pc, SyncOp::Unlock, mutex as usize, kind_bits(mutex) | bits::WAIT);
+    observe::sync(thread, pc, SyncOp::WaitBegin, cond as usize, mutex as u64 & LOW48);
+    let mut waiting = Waiting { pc, cond, mutex };
+    let mut buffer = Cleanup { routine: 0, argument: 0, cancel_type: 0, previous: 0 };
+    // SAFETY: buffer and argument live in this frame until the pop.
+    unsafe { c::_pthread_cleanup_push(&mut buffer, cancelled, (&raw mut waiting).cast()) };
+    let result = wait();
+    // SAFETY: pops what was pushed.
+    unsafe { c::_pthread_cleanup_pop(&mut buffer, 0) };
+    end_wait(&waiting, result);
+    result
+}
+
+pub extern "C" fn wait(cond: *mut c_void, mutex: *mut Mutex) -> c_int {
+    // SAFETY: as the program asks (here and below).
+    wait_with(cond, mutex, || unsafe { c::pthread_cond_wait(cond, mutex) })
+}
+
+pub extern "C" fn timedwait(cond: *mut c_void, mutex: *mut Mutex, until: *const libc::timespec) -> c_int {
+    // SAFETY: as the program asks.
+    wait_with(cond, mutex, || unsafe { c::pthread_cond_timedwait(cond, mutex, until) })
+}
+
+extern "C" fn clockwait(
+    cond: *mut c_void,
+    mutex: *mut Mutex,
+    clock: c_int,
+    until: *const libc::timespec,
+) -> c_int {
+    // SAFETY: as the program asks.
+    wait_with(cond, mutex, || unsafe { c::pthread_cond_clockwait(cond, mutex, clock, until) })
+}
+
+fn say(op: SyncOp, cond: *mut c_void) {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, op, cond as usize, 0);
+    }
+}
+
+pub extern "C" fn signal(cond: *mut c_void) -> c_int {
+    say(SyncOp::Signal, cond);
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_cond_signal(cond) }
+}
+
+pub extern "C" fn broadcast(cond: *mut c_void) -> c_int {
+    say(SyncOp::Broadcast, cond);
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_cond_broadcast(cond) }
+}
+
+pub extern "C" fn init(cond: *mut c_void, attr: *const c_void) -> c_int {
+    // SAFETY: as the program asks.
+    let result = unsafe { c::pthread_cond_init(cond, attr) };
+    say(SyncOp::CondInit, cond);
+    result
+}
+
+pub extern "C" fn destroy(cond: *mut c_void) -> c_int {
+    say(SyncOp::CondDestroy, cond);
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_cond_destroy(cond) }
+}
+
+export_with_pc! {
+    pthread_cond_init => init;
+    pthread_cond_destroy => destroy;
+    pthread_cond_signal => signal;
+    pthread_cond_broadcast => broadcast;
+    pthread_cond_wait => wait;
+    pthread_cond_timedwait => timedwait;
+    pthread_cond_clockwait => clockwait;
+}

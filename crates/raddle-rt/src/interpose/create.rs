@@ -1,0 +1,173 @@
+//! Threads: creation, joining, detaching, cancelling, naming.
+
+use crate::thread::{self, Thread, phase};
+use crate::{export_with_pc, init, observe, real, real_fn, threads};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::Ordering;
+use raddle_wire::SyncOp;
+
+pub type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn pthread_create(handle: *mut libc::pthread_t, attr: *const c_void, routine: Routine, argument: *mut c_void) -> c_int;
+        fn pthread_join(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int;
+        fn pthread_tryjoin_np(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int;
+        fn pthread_timedjoin_np(handle: libc::pthread_t, result: *mut *mut c_void, until: *const libc::timespec) -> c_int;
+        fn pthread_clockjoin_np(handle: libc::pthread_t, result: *mut *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+        fn pthread_detach(handle: libc::pthread_t) -> c_int;
+        fn pthread_cancel(handle: libc::pthread_t) -> c_int;
+        fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int;
+        fn pthread_attr_getdetachstate(attr: *const c_void, state: *mut c_int) -> c_int;
+    }
+}
+
+/// The first code of a new thread: waits until its creator has recorded the fork.
+extern "C" fn enter(block: *mut c_void) -> *mut c_void {
+    let block = block.cast::<Thread>();
+    // SAFETY: the creator keeps the structure valid; this thread owns it once the phase has changed.
+    let thread = unsafe { &mut *block };
+    while thread.phase.load(Ordering::Acquire) & 0xff == phase::NEW {
+        real::futex_wait(&thread.phase, phase::NEW, None);
+    }
+    let (routine, argument) = (thread.routine, thread.argument);
+    threads::arm_end(block);
+    threads::begin(thread);
+    // SAFETY: the program passed this function to the creating call.
+    let routine = unsafe { core::mem::transmute::<usize, Routine>(routine) };
+    routine(argument as *mut c_void)
+}
+
+pub extern "C" fn create(
+    handle: *mut libc::pthread_t,
+    attr: *const c_void,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    let Some(thread) = thread::observed() else {
+        // SAFETY: as the program asks.
+        return unsafe { c::pthread_create(handle, attr, routine, argument) };
+    };
+    let pc = thread.caller_pc;
+    let Some(block) = threads::allocate(thread.index) else { return libc::EAGAIN };
+    // SAFETY: the structure is ours until the thread exists.
+    unsafe {
+        (*block).routine = routine as usize;
+        (*block).argument = argument as usize;
+    }
+    init::first_fork(thread);
+    let mut detached: c_int = 0;
+    if !attr.is_null() {
+        // SAFETY: the program passes initialised attributes.
+        unsafe { c::pthread_attr_getdetachstate(attr, &mut detached) };
+    }
+    // SAFETY: `enter` calls the program's routine with its argument.
+    let result = unsafe { c::pthread_create(handle, attr, enter, block.cast()) };
+    if result != 0 {
+        threads::discard(block);
+        return result;
+    }
+    // SAFETY: the handle was written by the successful call.
+    let index = threads::publish(block, unsafe { *handle });
+    observe::sync(thread, pc, SyncOp::Fork, index as usize, 0);
+    let running = if detached == libc::PTHREAD_CREATE_DETACHED {
+        phase::RUNNING | phase::DETACHED
+    } else {
+        phase::RUNNING
+    };
+    // SAFETY: the new thread waits for exactly this store.
+    let phase_word = unsafe { &(*block).phase };
+    phase_word.store(running, Ordering::Release);
+    real::futex_wake(phase_word, 1);
+    0
+}
+
+fn join_with(handle: libc::pthread_t, wait: impl Fn() -> c_int) -> c_int {
+    let Some(thread) = thread::observed() else { return wait() };
+    let pc = thread.caller_pc;
+    // The handle means nothing after a successful join.
+    let index = threads::index_of(handle);
+    let result = wait();
+    let Some(index) = index else { return result };
+    match result {
+        0 => {
+            threads::joined(handle);
+            observe::sync(thread, pc, SyncOp::Join, index as usize, 0);
+        }
+        libc::EBUSY | libc::ETIMEDOUT => observe::sync(thread, pc, SyncOp::JoinFailed, index as usize, 0),
+        _ => {}
+    }
+    result
+}
+
+pub extern "C" fn join(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    // SAFETY: as the program asks (here and below).
+    join_with(handle, || unsafe { c::pthread_join(handle, result) })
+}
+
+extern "C" fn tryjoin(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    // SAFETY: as the program asks.
+    join_with(handle, || unsafe { c::pthread_tryjoin_np(handle, result) })
+}
+
+extern "C" fn timedjoin(
+    handle: libc::pthread_t,
+    result: *mut *mut c_void,
+    until: *const libc::timespec,
+) -> c_int {
+    // SAFETY: as the program asks.
+    join_with(handle, || unsafe { c::pthread_timedjoin_np(handle, result, until) })
+}
+
+extern "C" fn clockjoin(
+    handle: libc::pthread_t,
+    result: *mut *mut c_void,
+    clock: c_int,
+    until: *const libc::timespec,
+) -> c_int {
+    // SAFETY: as the program asks.
+    join_with(handle, || unsafe { c::pthread_clockjoin_np(handle, result, clock, until) })
+}
+
+pub extern "C" fn detach(handle: libc::pthread_t) -> c_int {
+    let index = threads::index_of(handle);
+    if let (Some(thread), Some(index)) = (thread::observed(), index) {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, SyncOp::Detach, index as usize, 0);
+        threads::detached(handle);
+    }
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_detach(handle) }
+}
+
+extern "C" fn cancel(handle: libc::pthread_t) -> c_int {
+    if let (Some(thread), Some(index)) = (thread::observed(), threads::index_of(handle)) {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, SyncOp::Cancel, index as usize, 0);
+    }
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_cancel(handle) }
+}
+
+extern "C" fn setname(handle: libc::pthread_t, name: *const c_char) -> c_int {
+    if let (Some(thread), Some(index)) = (thread::observed(), threads::index_of(handle)) {
+        let pc = thread.caller_pc;
+        // SAFETY: the program passes a C string.
+        let text = unsafe { CStr::from_ptr(name) }.to_bytes();
+        observe::sync_text(thread, pc, SyncOp::ThreadName, index as usize, 0, text);
+    }
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_setname_np(handle, name) }
+}
+
+export_with_pc! {
+    pthread_create => create;
+    pthread_join => join;
+    pthread_tryjoin_np => tryjoin;
+    pthread_timedjoin_np => timedjoin;
+    pthread_clockjoin_np => clockjoin;
+    pthread_detach => detach;
+    pthread_cancel => cancel;
+    pthread_setname_np => setname;
+}

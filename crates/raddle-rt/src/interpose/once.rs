@@ -1,0 +1,157 @@
+//! One-time initialisation: `pthread_once` and the guards of C++ function-local statics.
+
+use crate::thread;
+use crate::{export_with_pc, observe, real_fn};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+use raddle_wire::SyncOp;
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn pthread_once(control: *mut AtomicU32, routine: extern "C" fn()) -> c_int;
+        fn __cxa_guard_acquire(guard: *mut c_void) -> c_int;
+        fn __cxa_guard_release(guard: *mut c_void);
+        fn __cxa_guard_abort(guard: *mut c_void);
+    }
+}
+
+/// Most initialisers that may be under way at once, over all threads.
+const PENDING_MAX: usize = 256;
+
+/// `pthread_once` passes nothing to its routine: what to run waits here, innermost last, by thread.
+struct Pending {
+    thread: *mut thread::Thread,
+    routine: extern "C" fn(),
+    control: *mut AtomicU32,
+    pc: u64,
+    ran: bool,
+}
+
+struct Stack {
+    entries: [Option<*mut Pending>; PENDING_MAX],
+}
+
+// SAFETY: only used under the lock; each entry points into the frame of the thread that put it there and is only
+// followed by that thread.
+unsafe impl Send for Stack {}
+
+static PENDING: crate::spin::Spin<Stack> = crate::spin::Spin::new(Stack { entries: [None; PENDING_MAX] });
+
+fn push(pending: *mut Pending) -> bool {
+    let me = crate::arch::current();
+    let mut stack = PENDING.lock();
+    // An initialiser that threw left its entry behind; its frame was below ours.
+    for entry in &mut stack.entries {
+        // SAFETY: only the owner's own entries are compared by address, others by their thread field alone.
+        if entry.is_some_and(|old| (old as usize) < pending as usize && unsafe { (*old).thread } == me) {
+            *entry = None;
+        }
+    }
+    match stack.entries.iter_mut().find(|entry| entry.is_none()) {
+        Some(entry) => {
+            *entry = Some(pending);
+            true
+        }
+        None => false,
+    }
+}
+
+fn remove(pending: *mut Pending) {
+    let mut stack = PENDING.lock();
+    if let Some(entry) = stack.entries.iter_mut().find(|entry| **entry == Some(pending)) {
+        *entry = None;
+    }
+}
+
+/// The innermost initialiser of the calling thread: the one at the lowest stack address.
+fn innermost() -> Option<*mut Pending> {
+    let me = crate::arch::current();
+    let stack = PENDING.lock();
+    // SAFETY: entries are valid while they are listed; only the owner's thread field is read for others.
+    stack
+        .entries
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|&p| unsafe { (*p).thread == me })
+        .min_by_key(|&p| p as usize)
+}
+
+extern "C" fn run() {
+    let Some(pending) = innermost() else { return };
+    // SAFETY: the entry is in a frame of this thread that is still active.
+    let pending = unsafe { &mut *pending };
+    pending.ran = true;
+    if let Some(thread) = thread::observed() {
+        observe::sync(thread, pending.pc, SyncOp::OnceBegin, pending.control as usize, 0);
+    }
+    (pending.routine)();
+    if let Some(thread) = thread::observed() {
+        observe::sync(thread, pending.pc, SyncOp::OnceEnd, pending.control as usize, 0);
+    }
+}
+
+/// glibc's value of a finished `pthread_once_t`.
+const ONCE_DONE: u32 = 2;
+
+pub extern "C" fn once(control: *mut AtomicU32, routine: extern "C" fn()) -> c_int {
+    let Some(thread) = thread::observed() else {
+        // SAFETY: as the program asks.
+        return unsafe { c::pthread_once(control, routine) };
+    };
+    let pc = thread.caller_pc;
+    let mut pending = Pending { thread, routine, control, pc, ran: false };
+    // SAFETY: the program passes a valid control word.
+    let done = unsafe { (*control).load(Ordering::Acquire) } & 3 == ONCE_DONE;
+    if !done {
+        if !push(&raw mut pending) {
+            // SAFETY: as the program asks.
+            return unsafe { c::pthread_once(control, routine) };
+        }
+        // SAFETY: `run` calls the program's routine.
+        unsafe { c::pthread_once(control, run) };
+        remove(&raw mut pending);
+    }
+    if !pending.ran
+        && let Some(thread) = thread::observed() {
+            observe::sync(thread, pc, SyncOp::OncePassed, control as usize, 0);
+        }
+    0
+}
+
+extern "C" fn guard_acquire(guard: *mut c_void) -> c_int {
+    let pc = thread::current().caller_pc;
+    // SAFETY: as the compiler asks.
+    let mine = unsafe { c::__cxa_guard_acquire(guard) };
+    if let Some(thread) = thread::observed() {
+        let op = if mine != 0 { SyncOp::OnceBegin } else { SyncOp::OncePassed };
+        observe::sync(thread, pc, op, guard as usize, 0);
+    }
+    mine
+}
+
+extern "C" fn guard_release(guard: *mut c_void) {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, SyncOp::OnceEnd, guard as usize, 0);
+    }
+    // SAFETY: as the compiler asks.
+    unsafe { c::__cxa_guard_release(guard) }
+}
+
+extern "C" fn guard_abort(guard: *mut c_void) {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, SyncOp::OnceEnd, guard as usize, 0);
+    }
+    // SAFETY: as the compiler asks.
+    unsafe { c::__cxa_guard_abort(guard) }
+}
+
+export_with_pc! {
+    pthread_once => once;
+    __cxa_guard_acquire => guard_acquire;
+    __cxa_guard_release => guard_release;
+    __cxa_guard_abort => guard_abort;
+}

@@ -1,0 +1,114 @@
+//! Processes: fork, exec, exit.
+
+use crate::thread;
+use crate::{export_with_pc, init, observe, real, real_fn};
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::Ordering;
+use raddle_wire::SyncOp;
+use raddle_wire::region::state;
+
+type Strings = *const *const c_char;
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn fork() -> c_int;
+        fn _exit(status: c_int);
+        fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int;
+        fn execv(path: *const c_char, argv: Strings) -> c_int;
+        fn execvp(path: *const c_char, argv: Strings) -> c_int;
+        fn execvpe(path: *const c_char, argv: Strings, envp: Strings) -> c_int;
+    }
+}
+
+/// The child of a fork has one thread and its own memory: it is not observed.
+extern "C" fn do_fork() -> c_int {
+    let pc = thread::current().caller_pc;
+    // No lock of the runtime may be held by a thread that the child will not have.
+    // SAFETY: as the program asks.
+    let pid = unsafe { c::fork() };
+    if pid == 0 {
+        init::become_child();
+    } else if pid > 0
+        && let Some(thread) = thread::observed() {
+            observe::sync(thread, pc, SyncOp::ProcessFork, pid as usize, 0);
+        }
+    pid
+}
+
+fn ours() -> bool {
+    init::header().is_some_and(|header| header.claimed_pid.load(Ordering::Relaxed) == real::getpid())
+}
+
+fn before_exec(path: *const c_char) {
+    if !ours() {
+        return;
+    }
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        // SAFETY: the program passes a C string.
+        let text = unsafe { CStr::from_ptr(path) }.to_bytes();
+        observe::sync_text(thread, pc, SyncOp::ProcessExec, 0, 0, text);
+    }
+    if let Some(header) = init::header() {
+        header.state.store(state::EXECED, Ordering::Release);
+    }
+}
+
+/// An exec that returns has failed: the program goes on.
+fn after_exec(result: c_int) -> c_int {
+    if ours()
+        && let Some(header) = init::header() {
+            header.state.store(state::RUNNING, Ordering::Release);
+        }
+    result
+}
+
+extern "C" fn do_execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
+    before_exec(path);
+    // SAFETY: as the program asks (here and below).
+    after_exec(unsafe { c::execve(path, argv, envp) })
+}
+
+extern "C" fn do_execv(path: *const c_char, argv: Strings) -> c_int {
+    before_exec(path);
+    // SAFETY: as the program asks.
+    after_exec(unsafe { c::execv(path, argv) })
+}
+
+extern "C" fn do_execvp(path: *const c_char, argv: Strings) -> c_int {
+    before_exec(path);
+    // SAFETY: as the program asks.
+    after_exec(unsafe { c::execvp(path, argv) })
+}
+
+extern "C" fn do_execvpe(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
+    before_exec(path);
+    // SAFETY: as the program asks.
+    after_exec(unsafe { c::execvpe(path, argv, envp) })
+}
+
+extern "C" fn do_underscore_exit(status: c_int) {
+    if ours() {
+        if let Some(thread) = thread::observed() {
+            let pc = thread.caller_pc;
+            observe::sync(thread, pc, SyncOp::ProcessExit, status as usize, 0);
+        }
+        if let Some(header) = init::header() {
+            header.exit_status.store(status, Ordering::Relaxed);
+            header.state.store(state::EXITED, Ordering::Release);
+        }
+    }
+    // SAFETY: does not return.
+    unsafe { c::_exit(status) }
+}
+
+export_with_pc! {
+    fork => do_fork;
+    _exit => do_underscore_exit;
+    _Exit => do_underscore_exit;
+    execve => do_execve;
+    execv => do_execv;
+    execvp => do_execvp;
+    execvpe => do_execvpe;
+}

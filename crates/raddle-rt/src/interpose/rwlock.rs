@@ -1,0 +1,155 @@
+//! Read-write locks.
+
+use crate::thread;
+use crate::{export_with_pc, observe, real_fn};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+use raddle_wire::SyncOp;
+use raddle_wire::record::lock as bits;
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn pthread_rwlock_init(l: *mut c_void, attr: *const c_void) -> c_int;
+        fn pthread_rwlock_destroy(l: *mut c_void) -> c_int;
+        fn pthread_rwlock_rdlock(l: *mut c_void) -> c_int;
+        fn pthread_rwlock_tryrdlock(l: *mut c_void) -> c_int;
+        fn pthread_rwlock_timedrdlock(l: *mut c_void, until: *const libc::timespec) -> c_int;
+        fn pthread_rwlock_clockrdlock(l: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+        fn pthread_rwlock_wrlock(l: *mut c_void) -> c_int;
+        fn pthread_rwlock_trywrlock(l: *mut c_void) -> c_int;
+        fn pthread_rwlock_timedwrlock(l: *mut c_void, until: *const libc::timespec) -> c_int;
+        fn pthread_rwlock_clockwrlock(l: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+        fn pthread_rwlock_unlock(l: *mut c_void) -> c_int;
+    }
+}
+
+fn say(op: SyncOp, l: *mut c_void, how: u64) {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, op, l as usize, how | bits::RWLOCK);
+    }
+}
+
+fn outcome(l: *mut c_void, read: bool, result: c_int, how: u64, pc: u64) {
+    let op = match (read, result) {
+        (false, 0) => SyncOp::Lock,
+        (true, 0) => SyncOp::ReadLock,
+        (false, libc::EBUSY | libc::ETIMEDOUT) => SyncOp::LockFailed,
+        (true, libc::EBUSY | libc::ETIMEDOUT) => SyncOp::ReadLockFailed,
+        _ => return,
+    };
+    let read_bit = if read { bits::READ } else { 0 };
+    if let Some(thread) = thread::observed() {
+        observe::sync(thread, pc, op, l as usize, how | read_bit | bits::RWLOCK);
+    }
+}
+
+/// Tries first, so that a thread that has to wait can say so.
+fn acquire(l: *mut c_void, read: bool, how: u64, wait: impl Fn() -> c_int) -> c_int {
+    let Some(thread) = thread::observed() else { return wait() };
+    let pc = thread.caller_pc;
+    // SAFETY: as the program asks.
+    let mut result =
+        unsafe { if read { c::pthread_rwlock_tryrdlock(l) } else { c::pthread_rwlock_trywrlock(l) } };
+    if result == libc::EBUSY {
+        let read_bit = if read { bits::READ } else { 0 };
+        observe::sync(thread, pc, SyncOp::Request, l as usize, how | read_bit | bits::RWLOCK);
+        result = wait();
+    }
+    outcome(l, read, result, how, pc);
+    result
+}
+
+extern "C" fn rdlock(l: *mut c_void) -> c_int {
+    // SAFETY: as the program asks (here and below).
+    acquire(l, true, 0, || unsafe { c::pthread_rwlock_rdlock(l) })
+}
+
+extern "C" fn wrlock(l: *mut c_void) -> c_int {
+    // SAFETY: as the program asks.
+    acquire(l, false, 0, || unsafe { c::pthread_rwlock_wrlock(l) })
+}
+
+extern "C" fn timedrdlock(l: *mut c_void, until: *const libc::timespec) -> c_int {
+    // SAFETY: as the program asks.
+    acquire(l, true, bits::TIMED, || unsafe { c::pthread_rwlock_timedrdlock(l, until) })
+}
+
+extern "C" fn timedwrlock(l: *mut c_void, until: *const libc::timespec) -> c_int {
+    // SAFETY: as the program asks.
+    acquire(l, false, bits::TIMED, || unsafe { c::pthread_rwlock_timedwrlock(l, until) })
+}
+
+extern "C" fn clockrdlock(l: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int {
+    // SAFETY: as the program asks.
+    acquire(l, true, bits::TIMED, || unsafe { c::pthread_rwlock_clockrdlock(l, clock, until) })
+}
+
+extern "C" fn clockwrlock(l: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int {
+    // SAFETY: as the program asks.
+    acquire(l, false, bits::TIMED, || unsafe { c::pthread_rwlock_clockwrlock(l, clock, until) })
+}
+
+extern "C" fn tryrdlock(l: *mut c_void) -> c_int {
+    let pc = thread::current().caller_pc;
+    // SAFETY: as the program asks.
+    let result = unsafe { c::pthread_rwlock_tryrdlock(l) };
+    outcome(l, true, result, bits::TRY, pc);
+    result
+}
+
+extern "C" fn trywrlock(l: *mut c_void) -> c_int {
+    let pc = thread::current().caller_pc;
+    // SAFETY: as the program asks.
+    let result = unsafe { c::pthread_rwlock_trywrlock(l) };
+    outcome(l, false, result, bits::TRY, pc);
+    result
+}
+
+extern "C" fn unlock(l: *mut c_void) -> c_int {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        // SAFETY: the program passes an initialised lock.
+        let writer = unsafe { writer(l) }.load(Ordering::Relaxed);
+        let read_bit = if writer == thread.os_tid.load(Ordering::Relaxed) { 0 } else { bits::READ };
+        observe::sync(thread, pc, SyncOp::Unlock, l as usize, bits::RWLOCK | read_bit);
+    }
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_rwlock_unlock(l) }
+}
+
+/// glibc keeps the thread id of the current writer at this offset of `pthread_rwlock_t`.
+const WRITER_OFFSET: usize = 24;
+
+unsafe fn writer<'a>(l: *mut c_void) -> &'a AtomicU32 {
+    // SAFETY: by contract.
+    unsafe { &*l.cast::<u8>().add(WRITER_OFFSET).cast::<AtomicU32>() }
+}
+
+extern "C" fn init(l: *mut c_void, attr: *const c_void) -> c_int {
+    // SAFETY: as the program asks.
+    let result = unsafe { c::pthread_rwlock_init(l, attr) };
+    say(SyncOp::RwlockInit, l, 0);
+    result
+}
+
+extern "C" fn destroy(l: *mut c_void) -> c_int {
+    say(SyncOp::RwlockDestroy, l, 0);
+    // SAFETY: as the program asks.
+    unsafe { c::pthread_rwlock_destroy(l) }
+}
+
+export_with_pc! {
+    pthread_rwlock_init => init;
+    pthread_rwlock_destroy => destroy;
+    pthread_rwlock_rdlock => rdlock;
+    pthread_rwlock_tryrdlock => tryrdlock;
+    pthread_rwlock_timedrdlock => timedrdlock;
+    pthread_rwlock_clockrdlock => clockrdlock;
+    pthread_rwlock_wrlock => wrlock;
+    pthread_rwlock_trywrlock => trywrlock;
+    pthread_rwlock_timedwrlock => timedwrlock;
+    pthread_rwlock_clockwrlock => clockwrlock;
+    pthread_rwlock_unlock => unlock;
+}

@@ -1,0 +1,161 @@
+//! Signal handlers.
+//!
+//! The program's handlers are called through one of ours, which reports when they begin and end. A signal that arrives
+//! while the thread is inside the runtime waits until it has left: the handler might use the very lock or buffer that
+//! was interrupted. Signals that the processor raises itself cannot wait, and do not arise inside the runtime.
+
+use crate::thread::{self, DEFERRED_MAX, Deferred, Thread};
+use crate::{export_with_pc, observe, real_fn};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use raddle_wire::SyncOp;
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+    }
+}
+
+const SIGNALS: usize = 65;
+
+/// The program's handler of each signal, with its flags.
+struct Handler {
+    function: AtomicUsize,
+    flags: AtomicUsize,
+}
+
+static HANDLERS: [Handler; SIGNALS] =
+    [const { Handler { function: AtomicUsize::new(0), flags: AtomicUsize::new(0) } }; SIGNALS];
+
+fn raised_by_processor(signal: c_int, info: *const libc::siginfo_t) -> bool {
+    matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP | libc::SIGSYS)
+        // SAFETY: the kernel passes a valid description.
+        && unsafe { (*info).si_code } > 0
+}
+
+extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let thread = thread::current();
+    if thread.busy != 0 && !raised_by_processor(signal, info) && defer(thread, signal, info, context) {
+        return;
+    }
+    handle(signal, info, context);
+}
+
+fn defer(thread: &mut Thread, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
+    let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
+    if count >= DEFERRED_MAX || thread.deferred.is_null() {
+        return false;
+    }
+    // SAFETY: the buffer has DEFERRED_MAX entries and belongs to this thread; the kernel passes valid descriptions.
+    unsafe {
+        let entry = thread.deferred.add(count);
+        (&raw mut (*entry).signal).write(signal);
+        (&raw mut (*entry).info).copy_from(info, 1);
+        (&raw mut (*entry).context).copy_from(context.cast(), 1);
+    }
+    thread.deferred_count.store(count as u32 + 1, Ordering::Relaxed);
+    true
+}
+
+/// The thread has left the runtime: handlers that waited run now, in order of arrival.
+#[cold]
+pub fn deliver_deferred(thread: &mut Thread) {
+    loop {
+        let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
+        if count == 0 {
+            return;
+        }
+        // SAFETY: below the count.
+        let mut first: Deferred = unsafe { *thread.deferred };
+        // SAFETY: moves the rest down by one; a signal that arrives now finds the thread not busy and is handled at once.
+        unsafe { core::ptr::copy(thread.deferred.add(1), thread.deferred, count - 1) };
+        thread.deferred_count.store(count as u32 - 1, Ordering::Relaxed);
+        handle(first.signal, &mut first.info, (&raw mut first.context).cast());
+    }
+}
+
+fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let handler = &HANDLERS[signal as usize];
+    let function = handler.function.load(Ordering::Acquire);
+    if function == libc::SIG_DFL || function == libc::SIG_IGN {
+        return;
+    }
+    // SAFETY: the calling thread's own errno, which a handler must not be seen to change.
+    let errno = unsafe { *libc::__errno_location() };
+    if let Some(thread) = thread::observed() {
+        observe::sync(thread, function as u64, SyncOp::SignalEnter, signal as usize, 0);
+    }
+    crate::real::set_errno(errno);
+    if handler.flags.load(Ordering::Relaxed) & libc::SA_SIGINFO as usize != 0 {
+        // SAFETY: the program registered this function with SA_SIGINFO.
+        let function = unsafe {
+            core::mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(function)
+        };
+        function(signal, info, context);
+    } else {
+        // SAFETY: the program registered this function.
+        let function = unsafe { core::mem::transmute::<usize, extern "C" fn(c_int)>(function) };
+        function(signal);
+    }
+    // SAFETY: as above.
+    let errno = unsafe { *libc::__errno_location() };
+    if let Some(thread) = thread::observed() {
+        observe::sync(thread, function as u64, SyncOp::SignalExit, signal as usize, 0);
+    }
+    crate::real::set_errno(errno);
+}
+
+extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    let known = (1..SIGNALS as c_int).contains(&signal);
+    if !known || crate::init::header().is_none() {
+        // SAFETY: as the program asks.
+        return unsafe { c::sigaction(signal, new, old) };
+    }
+    let handler = &HANDLERS[signal as usize];
+    let before = (handler.function.load(Ordering::Acquire), handler.flags.load(Ordering::Relaxed));
+    let mut changed;
+    let mut argument = new;
+    if !new.is_null() {
+        // SAFETY: the program passes a valid structure.
+        changed = unsafe { *new };
+        let function = changed.sa_sigaction;
+        if function != libc::SIG_DFL && function != libc::SIG_IGN {
+            handler.flags.store(changed.sa_flags as usize, Ordering::Relaxed);
+            handler.function.store(function, Ordering::Release);
+            changed.sa_sigaction = arrive as *const () as usize;
+            changed.sa_flags |= libc::SA_SIGINFO;
+        }
+        argument = &raw const changed;
+    }
+    // SAFETY: as the program asks, with our handler in the place of its own.
+    let result = unsafe { c::sigaction(signal, argument, old) };
+    if result != 0 && !new.is_null() {
+        handler.function.store(before.0, Ordering::Release);
+        handler.flags.store(before.1, Ordering::Relaxed);
+    }
+    // SAFETY: the program passes a valid structure or null.
+    if result == 0 && !old.is_null() && unsafe { (*old).sa_sigaction } == arrive as *const () as usize {
+        // SAFETY: as above.
+        unsafe {
+            (*old).sa_sigaction = before.0;
+            (*old).sa_flags = before.1 as c_int;
+        }
+    }
+    result
+}
+
+extern "C" fn do_signal(signal: c_int, function: usize) -> usize {
+    // SAFETY: plain data.
+    let (mut new, mut old): (libc::sigaction, libc::sigaction) = unsafe { core::mem::zeroed() };
+    new.sa_sigaction = function;
+    new.sa_flags = libc::SA_RESTART;
+    if do_sigaction(signal, &new, &mut old) != 0 { libc::SIG_ERR } else { old.sa_sigaction }
+}
+
+export_with_pc! {
+    sigaction => do_sigaction;
+    signal => do_signal;
+    bsd_signal => do_signal;
+    ssignal => do_signal;
+}

@@ -1,0 +1,68 @@
+//! Sleeping and yielding: they order nothing, but they say that a thread lets others go.
+
+use crate::thread;
+use crate::{export_with_pc, observe, real_fn};
+use core::ffi::{c_int, c_uint};
+use raddle_wire::SyncOp;
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn sched_yield() -> c_int;
+        fn usleep(microseconds: c_uint) -> c_int;
+        fn sleep(seconds: c_uint) -> c_uint;
+        fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
+        fn clock_nanosleep(clock: c_int, flags: c_int, time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
+    }
+}
+
+pub fn say() {
+    if let Some(thread) = thread::observed() {
+        let pc = thread.caller_pc;
+        observe::sync(thread, pc, SyncOp::Yield, 0, 0);
+    }
+}
+
+extern "C" fn do_yield() -> c_int {
+    say();
+    // SAFETY: no arguments.
+    unsafe { c::sched_yield() }
+}
+
+extern "C" fn do_usleep(microseconds: c_uint) -> c_int {
+    say();
+    // SAFETY: as the program asks.
+    unsafe { c::usleep(microseconds) }
+}
+
+extern "C" fn do_sleep(seconds: c_uint) -> c_uint {
+    say();
+    // SAFETY: as the program asks.
+    unsafe { c::sleep(seconds) }
+}
+
+extern "C" fn do_nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
+    say();
+    // SAFETY: as the program asks.
+    unsafe { c::nanosleep(time, left) }
+}
+
+extern "C" fn do_clock_nanosleep(
+    clock: c_int,
+    flags: c_int,
+    time: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> c_int {
+    say();
+    // SAFETY: as the program asks.
+    unsafe { c::clock_nanosleep(clock, flags, time, left) }
+}
+
+export_with_pc! {
+    sched_yield => do_yield;
+    pthread_yield => do_yield;
+    usleep => do_usleep;
+    sleep => do_sleep;
+    nanosleep => do_nanosleep;
+    clock_nanosleep => do_clock_nanosleep;
+}

@@ -1,0 +1,119 @@
+//! What is done with an operation of the program, once it is known what it was.
+//!
+//! Every interposed function and every compiler hook ends in one of these functions. They are the only callers of the
+//! recorder, so that a new primitive is added by calling them and nothing else.
+
+use crate::thread::{Busy, Thread};
+use crate::{init, record, segment, shadow};
+use raddle_wire::SyncOp;
+
+/// A synchronisation operation. The sequence number is taken here, so the call stands after an acquiring operation and
+/// before a releasing one.
+#[inline]
+pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+    let _busy = Busy::enter(thread);
+    if init::recording() {
+        record::sync(thread, pc, op, object as u64, argument);
+    }
+    if ends_segment(op) {
+        segment::advance(thread);
+    }
+}
+
+/// A synchronisation operation that carries a text.
+pub fn sync_text(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64, text: &[u8]) {
+    let _busy = Busy::enter(thread);
+    if init::recording() {
+        record::sync(thread, pc, op, object as u64, argument);
+        record::text(thread, text);
+    }
+    if ends_segment(op) {
+        segment::advance(thread);
+    }
+}
+
+/// Operations that order nothing do not end a thread segment.
+const fn ends_segment(op: SyncOp) -> bool {
+    !matches!(
+        op,
+        SyncOp::Request
+            | SyncOp::SemRequest
+            | SyncOp::LockFailed
+            | SyncOp::ReadLockFailed
+            | SyncOp::SemWaitFailed
+            | SyncOp::JoinFailed
+            | SyncOp::ModuleLoad
+            | SyncOp::ThreadName
+            | SyncOp::Yield
+            | SyncOp::BenignRace
+            | SyncOp::MutexInit
+            | SyncOp::RwlockInit
+            | SyncOp::CondInit
+    )
+}
+
+/// A plain access of `1 << (aux & 7)` bytes that the fast path could not settle.
+#[inline]
+pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+    let bytes = 1usize << (aux & raddle_wire::record::access::SIZE_MASK);
+    if bytes > 8 || (address & 7) + bytes > 8 {
+        return range_with(thread, pc, aux, address, bytes, true);
+    }
+    let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
+    let mask = ((1u32 << bytes) - 1) << (address & 7);
+    let _busy = Busy::enter(thread);
+    if init::keep_redundant() || shadow::note(thread, address, mask, read) {
+        record::access(thread, pc, aux, address);
+    }
+}
+
+/// An access to any number of bytes.
+pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+    if bytes != 0 {
+        range_with(thread, pc, aux, address, bytes, false);
+    }
+}
+
+/// Ranges larger than this are recorded without asking the cells first: looking would cost more than it saves.
+const RANGE_FILTER_BYTES_MAX: usize = 4096;
+
+fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) {
+    let _busy = Busy::enter(thread);
+    let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
+    let mut news = init::keep_redundant() || bytes > RANGE_FILTER_BYTES_MAX;
+    if !news {
+        let end = address + bytes;
+        let mut at = address;
+        while at < end {
+            let here = (8 - (at & 7)).min(end - at);
+            let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
+            news |= shadow::note(thread, at, mask, read);
+            at += here;
+        }
+    }
+    if !news {
+        return;
+    }
+    if sized {
+        record::access(thread, pc, aux, address);
+    } else {
+        record::range(thread, pc, aux & !raddle_wire::record::access::SIZE_MASK, address, bytes);
+    }
+}
+
+pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+    let _busy = Busy::enter(thread);
+    if thread.enabled != 0 {
+        shadow::clear(address, bytes);
+    }
+    if init::records_allocations() {
+        record::alloc(thread, pc, address, bytes);
+    }
+}
+
+pub fn free(thread: &mut Thread, pc: u64, address: usize) {
+    if init::records_allocations() {
+        let _busy = Busy::enter(thread);
+        record::free(thread, pc, address);
+    }
+}

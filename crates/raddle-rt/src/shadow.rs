@@ -1,0 +1,183 @@
+//! Shadow cells: the last accesses to every eight bytes of the program.
+//!
+//! A cell is four 32-bit entries:
+//!
+//! ```text
+//! 31 atomic   30 read   29..16 epoch   15..8 thread slot   7..0 bytes accessed
+//! ```
+//!
+//! Thread slot and epoch together name a *thread segment* (the run of accesses between two synchronisation operations
+//! of one thread, see [`crate::segment`]). An access is redundant for race prediction when its own segment has already
+//! made a covering access to the same bytes: RaceQuest's on-line reduction (§5.5.1), with the cells in the place of a
+//! small cache, so that nothing is forgotten while a segment lasts unless more than four kinds of access meet in a
+//! cell. Forgetting costs a repeated event, never a missing one.
+//!
+//! # Where the cells are
+//!
+//! A cell's address is computed from the low 45 bits of the program's address, so the shadow spans 64 TiB of address
+//! space of which only the touched pages exist. The place is not fixed: a range that is free in all usual layouts is
+//! asked for first, the kernel's choice is taken otherwise. Two addresses share a cell only if they are exactly a
+//! multiple of 32 TiB apart; [`aliases`] tells whether this layout has such regions.
+
+use crate::arena;
+use crate::thread::Thread;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+pub const WINDOW_BITS: u32 = 45;
+/// Which bits of an address choose its cell.
+pub const WINDOW_MASK: usize = ((1 << WINDOW_BITS) - 1) & !7;
+pub const SHADOW_BYTES: usize = 1 << (WINDOW_BITS + 1);
+
+pub const READ: u32 = 1 << 30;
+pub const ATOMIC: u32 = 1 << 31;
+pub const SEGMENT_MASK: u32 = 0x3fff_ff00;
+pub const SID_SHIFT: u32 = 8;
+pub const EPOCH_SHIFT: u32 = 16;
+pub const EPOCH_MAX: u32 = (1 << 14) - 1;
+
+/// Between the usual places of programs (at or above 0x5555..., or below 4 GiB) and of libraries (below 0x7fff...).
+const PREFERRED: usize = 0x1000_0000_0000;
+
+pub type Cell = [AtomicU32; 4];
+
+static BASE: AtomicUsize = AtomicUsize::new(0);
+
+pub fn base() -> usize {
+    BASE.load(Ordering::Relaxed)
+}
+
+/// Reserves the shadow. False when there is not enough address space.
+pub fn reserve() -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    // SAFETY: MAP_FIXED_NOREPLACE disturbs no existing mapping.
+    let at = unsafe {
+        crate::real::syscall(
+            libc::SYS_mmap,
+            [PREFERRED, SHADOW_BYTES, prot, (flags | libc::MAP_FIXED_NOREPLACE) as usize, usize::MAX, 0],
+        )
+    };
+    let base = if at as usize == PREFERRED {
+        PREFERRED
+    } else {
+        match arena::map_with(SHADOW_BYTES, flags) {
+            Some(start) => start as usize,
+            None => return false,
+        }
+    };
+    // Small pages and no core dump: the shadow is sparse. Failure of either changes nothing that matters.
+    // SAFETY: the range is ours.
+    unsafe {
+        crate::real::syscall(
+            libc::SYS_madvise,
+            [base, SHADOW_BYTES, libc::MADV_NOHUGEPAGE as usize, 0, 0, 0],
+        );
+        crate::real::syscall(libc::SYS_madvise, [base, SHADOW_BYTES, libc::MADV_DONTDUMP as usize, 0, 0, 0]);
+    }
+    BASE.store(base, Ordering::Release);
+    true
+}
+
+/// Do two addresses of different regions (nearer than `margin` modulo the window) share cells?
+pub fn aliases(a: usize, b: usize, margin: usize) -> bool {
+    if a.abs_diff(b) <= margin {
+        return false;
+    }
+    let window = 1 << WINDOW_BITS;
+    let distance = a.abs_diff(b) % window;
+    distance.min(window - distance) <= margin
+}
+
+#[inline]
+pub fn cell(base: usize, address: usize) -> &'static Cell {
+    // SAFETY: every masked address maps into the reserved range; cells are 16-byte aligned.
+    unsafe { &*((base + (address & WINDOW_MASK) * 2) as *const Cell) }
+}
+
+/// Forgets all accesses.
+pub fn wipe() {
+    let base = base();
+    if base != 0 {
+        // SAFETY: the range is ours; pages read as zero afterwards.
+        unsafe {
+            crate::real::syscall(
+                libc::SYS_madvise,
+                [base, SHADOW_BYTES, libc::MADV_DONTNEED as usize, 0, 0, 0],
+            )
+        };
+    }
+}
+
+/// Above this size, pages of cells are given back instead of being written.
+const CLEAR_BY_PAGES_BYTES: usize = 1 << 16;
+
+/// Forgets the accesses to a piece of memory: it has become a new object.
+pub fn clear(address: usize, bytes: usize) {
+    let base = base();
+    if base == 0 || bytes == 0 {
+        return;
+    }
+    let start = base + (address & WINDOW_MASK) * 2;
+    let end = base + ((address + bytes + 7) & WINDOW_MASK) * 2;
+    if end <= start {
+        return;
+    }
+    if end - start < CLEAR_BY_PAGES_BYTES {
+        // SAFETY: the range lies in the shadow.
+        unsafe { crate::arch::fill(start as *mut u8, 0, end - start) };
+        return;
+    }
+    let first_page = start.next_multiple_of(4096);
+    let last_page = end & !4095;
+    // SAFETY: all three ranges lie in the shadow.
+    unsafe {
+        crate::arch::fill(start as *mut u8, 0, first_page - start);
+        crate::real::syscall(
+            libc::SYS_madvise,
+            [first_page, last_page - first_page, libc::MADV_DONTNEED as usize, 0, 0, 0],
+        );
+        crate::arch::fill(last_page as *mut u8, 0, end - last_page);
+    }
+}
+
+/// Notes an access in its cell. Returns false when the cell already held a covering access of the same segment.
+///
+/// `mask` are the bytes of the cell, `read` is [`READ`] or 0.
+#[inline]
+pub fn note(thread: &mut Thread, address: usize, mask: u32, read: u32) -> bool {
+    if thread.sid == 0 {
+        return true;
+    }
+    let cell = cell(thread.shadow_base, address);
+    let entry = thread.segment | mask | read;
+    let mut place = usize::MAX;
+    for (i, slot) in cell.iter().enumerate() {
+        let old = slot.load(Ordering::Relaxed);
+        if old == 0 {
+            if place == usize::MAX {
+                place = i;
+            }
+            continue;
+        }
+        if (old ^ thread.segment) & SEGMENT_MASK == 0 {
+            let covers_bytes = old & mask == mask;
+            // A write covers a read: whatever conflicts with the read conflicts with the write.
+            let covers_kind = old & READ == 0 || read != 0;
+            if covers_bytes && covers_kind {
+                return false;
+            }
+            let covered = old & 0xff & !mask == 0 && (read == 0 || old & READ != 0);
+            if covered {
+                place = i;
+            }
+        } else if (old >> SID_SHIFT) & 0xff == thread.sid && place == usize::MAX {
+            // An older segment of the same thread: nothing will ask for it again.
+            place = i;
+        }
+    }
+    if place == usize::MAX {
+        place = (thread.next_random() >> 8) as usize & 3;
+    }
+    cell[place].store(entry, Ordering::Relaxed);
+    true
+}

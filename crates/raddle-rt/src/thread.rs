@@ -1,0 +1,245 @@
+//! One thread of the tested program, as the runtime sees it.
+//!
+//! A [`Thread`] is only ever touched by the thread that it describes, except for the few atomic fields that others
+//! look at (joiners, the creator). Structures are recycled, never unmapped: a late hook of an ended thread finds valid
+//! memory.
+
+use crate::{arch, arena, init};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use raddle_wire::Record;
+
+/// One entry of the shadow call stack.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Frame {
+    /// Return address in the caller, as the compiler passes it to the entry hook.
+    pub pc: u64,
+    /// Stack pointer at the entry hook; frames below a live one are dead (after `longjmp`).
+    pub sp: u64,
+}
+
+/// Deepest shadow stack; deeper frames are counted but not kept.
+pub const STACK_FRAMES_MAX: usize = 1 << 16;
+
+/// Signals that arrived while the thread was inside the runtime.
+pub const DEFERRED_MAX: usize = 8;
+
+#[derive(Clone, Copy)]
+pub struct Deferred {
+    pub signal: i32,
+    pub info: libc::siginfo_t,
+    pub context: libc::ucontext_t,
+}
+
+#[repr(C)]
+pub struct Thread {
+    // Read by the access hooks.
+    /// Non-zero when plain accesses are observed.
+    pub enabled: u32,
+    /// The current thread segment, as it stands in shadow cells (see `segment`).
+    pub segment: u32,
+    pub shadow_base: usize,
+    /// Program counter of the caller of the interposed function that is running.
+    pub caller_pc: u64,
+
+    // Shadow call stack.
+    pub stack_base: *mut Frame,
+    pub stack_top: *mut Frame,
+    pub stack_end: *mut Frame,
+    /// Lowest top since the last record.
+    pub stack_low: *mut Frame,
+    /// Top that the reader of the records knows.
+    pub stack_known: *mut Frame,
+    pub stack_overflow: u32,
+    /// A `longjmp` happened: frames below the current stack pointer are dead.
+    pub stack_stale: u32,
+
+    // Recording.
+    pub cursor: *mut Record,
+    pub cursor_end: *mut Record,
+    pub slot: u32,
+    pub slot_ordinal: u32,
+
+    /// Whether synchronisation is observed: false for the idle thread and in forked children.
+    pub observed: bool,
+    /// Non-zero while the thread is inside the runtime.
+    pub busy: u32,
+    pub deferred_count: AtomicU32,
+    pub deferred: *mut Deferred,
+    pub sid: u32,
+    pub epoch: u32,
+    pub index: u32,
+    pub parent: u32,
+    pub random: u32,
+    pub once_depth: u32,
+
+    // Seen by other threads.
+    pub pthread: AtomicUsize,
+    pub os_tid: AtomicU32,
+    pub phase: AtomicU32,
+    pub next: *mut Thread,
+    pub routine: usize,
+    pub argument: usize,
+    pub destructor_rounds: u32,
+}
+
+pub mod phase {
+    /// Made by the creator, not yet allowed to run.
+    pub const NEW: u32 = 0;
+    pub const RUNNING: u32 = 1;
+    pub const ENDED: u32 = 2;
+    /// Bit: nobody will join it.
+    pub const DETACHED: u32 = 1 << 8;
+}
+
+impl Thread {
+    pub const fn idle() -> Thread {
+        Thread {
+            enabled: 0,
+            segment: 0,
+            shadow_base: 0,
+            caller_pc: 0,
+            stack_base: core::ptr::null_mut(),
+            stack_top: core::ptr::null_mut(),
+            stack_end: core::ptr::null_mut(),
+            stack_low: core::ptr::null_mut(),
+            stack_known: core::ptr::null_mut(),
+            stack_overflow: 0,
+            stack_stale: 0,
+            cursor: core::ptr::null_mut(),
+            cursor_end: core::ptr::null_mut(),
+            slot: 0,
+            slot_ordinal: 0,
+            observed: false,
+            busy: 0,
+            deferred_count: AtomicU32::new(0),
+            deferred: core::ptr::null_mut(),
+            sid: 0,
+            epoch: 0,
+            index: 0,
+            parent: 0,
+            random: 0,
+            once_depth: 0,
+            pthread: AtomicUsize::new(0),
+            os_tid: AtomicU32::new(0),
+            phase: AtomicU32::new(0),
+            next: core::ptr::null_mut(),
+            routine: 0,
+            argument: 0,
+            destructor_rounds: 0,
+        }
+    }
+
+    /// Prepares a new or recycled structure for a thread that is about to be created.
+    pub fn prepare(&mut self, parent: u32) {
+        self.enabled = 0;
+        self.segment = 0;
+        self.stack_top = self.stack_base;
+        self.stack_low = self.stack_base;
+        self.stack_known = self.stack_base;
+        self.stack_overflow = 0;
+        self.stack_stale = 0;
+        self.cursor = core::ptr::null_mut();
+        self.cursor_end = core::ptr::null_mut();
+        self.slot_ordinal = 0;
+        self.observed = false;
+        self.busy = 0;
+        self.sid = 0;
+        self.epoch = 0;
+        self.index = u32::MAX;
+        self.parent = parent;
+        self.destructor_rounds = 0;
+        self.phase.store(phase::NEW, Ordering::Relaxed);
+        self.deferred_count.store(0, Ordering::Relaxed);
+    }
+
+    /// Maps a structure with its shadow stack and signal buffer.
+    pub fn map() -> Option<*mut Thread> {
+        let head = size_of::<Thread>().next_multiple_of(64);
+        let deferred = (size_of::<Deferred>() * DEFERRED_MAX).next_multiple_of(4096);
+        let stack = size_of::<Frame>() * STACK_FRAMES_MAX;
+        let start = arena::map(head + deferred + stack)?;
+        let thread = start.cast::<Thread>();
+        // SAFETY: fresh, zeroed, large enough and page-aligned memory.
+        unsafe {
+            thread.write(Thread::idle());
+            (*thread).deferred = start.add(head).cast();
+            (*thread).stack_base = start.add(head + deferred).cast();
+            (*thread).stack_end = (*thread).stack_base.add(STACK_FRAMES_MAX);
+            (*thread).prepare(0);
+        }
+        Some(thread)
+    }
+
+    pub fn next_random(&mut self) -> u32 {
+        // xorshift32: only spreads shadow evictions, quality does not matter.
+        let mut x = self.random | 1;
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        self.random = x;
+        x
+    }
+}
+
+pub struct IdleThread(UnsafeCell<Thread>);
+
+// SAFETY: every hook leaves the idle thread alone except for `caller_pc`, which is written by several threads at once
+// and never read.
+unsafe impl Sync for IdleThread {}
+
+/// The thread of every thread that the runtime does not (yet, or any longer) know.
+pub static IDLE: IdleThread = IdleThread(UnsafeCell::new(Thread::idle()));
+
+pub fn idle() -> *mut Thread {
+    IDLE.0.get()
+}
+
+/// The calling thread, if the runtime observes it and it is not inside the runtime already.
+#[inline]
+pub fn observed() -> Option<&'static mut Thread> {
+    // SAFETY: the current pointer is always valid, and only its own thread uses the structure.
+    let thread = unsafe { &mut *arch::current() };
+    if thread.observed && thread.busy == 0 { Some(thread) } else { None }
+}
+
+/// The calling thread, whatever its state.
+#[inline]
+pub fn current() -> &'static mut Thread {
+    // SAFETY: as above.
+    unsafe { &mut *arch::current() }
+}
+
+/// Marks the thread as inside the runtime: signal handlers wait, and interposed functions called from here go straight
+/// to the real ones.
+pub struct Busy {
+    thread: *mut Thread,
+}
+
+impl Busy {
+    #[inline]
+    pub fn enter(thread: &mut Thread) -> Busy {
+        thread.busy += 1;
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        Busy { thread }
+    }
+}
+
+impl Drop for Busy {
+    #[inline]
+    fn drop(&mut self) {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        // SAFETY: the thread outlives its own call into the runtime.
+        let thread = unsafe { &mut *self.thread };
+        thread.busy -= 1;
+        if thread.busy == 0 && thread.deferred_count.load(Ordering::Relaxed) != 0 {
+            crate::interpose::signal::deliver_deferred(thread);
+        }
+    }
+}
+
+/// Turns observation of accesses on or off after a change of the run's state.
+pub fn refresh_enabled(thread: &mut Thread) {
+    thread.enabled = u32::from(thread.observed && init::accesses_observed());
+}
