@@ -16,3 +16,4 @@ pub mod parser;
 pub mod resolve;
 pub mod source;
 pub mod token;
+pub mod types;

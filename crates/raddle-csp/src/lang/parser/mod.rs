@@ -46,6 +46,12 @@ pub fn parse_expr(ast: &mut Ast, file: FileId, text: &str) -> (ExprId, Vec<Diagn
     (expr, parser.finish())
 }
 
+/// Parses a written type; for the table of built-in names.
+pub(crate) fn parse_type(text: &str) -> super::ast::TypeExpr {
+    let mut ast = Ast::default();
+    Parser::new(&mut ast, FileId(0), text).type_expr()
+}
+
 struct Parser<'a> {
     ast: &'a mut Ast,
     text: &'a str,

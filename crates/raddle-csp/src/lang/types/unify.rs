@@ -1,0 +1,247 @@
+//! Unification, with the rules for dots.
+//!
+//! Parts of a dot are matched from the left, one against one; the last part of the shorter side, if it is still a
+//! variable, stands for everything that is left on the longer side (`c?x` binds `x` to all remaining fields). A
+//! constructor or channel swallows the parts that follow it as its arguments, see [`Unifier::normalise`].
+
+use super::ty::{Class, Table, Ty, Type};
+use crate::lang::source::Span;
+
+/// A requirement that could not be decided yet because the type is still a variable.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    pub class: Class,
+    pub ty: Ty,
+    pub span: Span,
+}
+
+#[derive(Debug, Default)]
+pub struct Unifier {
+    pub table: Table,
+    pub pending: Vec<Pending>,
+}
+
+/// Types that do not agree; the caller knows what to say about it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mismatch;
+
+/// Deepest recursion of unification; types of scripts are far shallower.
+const UNIFY_DEPTH_MAX: u32 = 500;
+
+impl Unifier {
+    pub fn unify(&mut self, a: Ty, b: Ty) -> Result<(), Mismatch> {
+        self.at_depth(a, b, 0)
+    }
+
+    fn at_depth(&mut self, a: Ty, b: Ty, depth: u32) -> Result<(), Mismatch> {
+        if depth > UNIFY_DEPTH_MAX {
+            return Err(Mismatch);
+        }
+        let a = self.normalise(a, depth)?;
+        let b = self.normalise(b, depth)?;
+        let (a, b) = (self.table.find(a), self.table.find(b));
+        if a == b {
+            return Ok(());
+        }
+        let d = depth + 1;
+        match (self.table.get(a), self.table.get(b)) {
+            (Type::Error, _) | (_, Type::Error) => Ok(()),
+            (Type::Var { level }, _) => self.assign(a, level, b),
+            (_, Type::Var { level }) => self.assign(b, level, a),
+            (Type::Int, Type::Int)
+            | (Type::Bool, Type::Bool)
+            | (Type::Char, Type::Char)
+            | (Type::Proc, Type::Proc)
+            | (Type::Event, Type::Event) => Ok(()),
+            (Type::Data(x), Type::Data(y)) if x == y => Ok(()),
+            (Type::Set(x), Type::Set(y)) | (Type::Seq(x), Type::Seq(y)) => self.at_depth(x, y, d),
+            (Type::Map(k, v), Type::Map(l, w)) => {
+                self.at_depth(k, l, d)?;
+                self.at_depth(v, w, d)
+            }
+            (Type::Tuple(xs), Type::Tuple(ys)) if xs.len() == ys.len() => self.all(&xs, &ys, d),
+            (Type::Function(xs, x), Type::Function(ys, y)) if xs.len() == ys.len() => {
+                self.all(&xs, &ys, d)?;
+                self.at_depth(x, y, d)
+            }
+            (Type::Dot(xs), Type::Dot(ys)) => self.parts(&xs, &ys, d),
+            (Type::Dotable(xs, x), Type::Dotable(ys, y)) => {
+                self.parts(&xs, &ys, d)?;
+                self.at_depth(x, y, d)
+            }
+            (Type::Dot(parts), _) => self.saturate(&parts, b, d),
+            (_, Type::Dot(parts)) => self.saturate(&parts, a, d),
+            _ => Err(Mismatch),
+        }
+    }
+
+    fn all(&mut self, xs: &[Ty], ys: &[Ty], depth: u32) -> Result<(), Mismatch> {
+        xs.iter().zip(ys).try_for_each(|(&x, &y)| self.at_depth(x, y, depth))
+    }
+
+    fn assign(&mut self, var: Ty, level: u32, to: Ty) -> Result<(), Mismatch> {
+        let mut todo = vec![to];
+        let mut visited = 0;
+        while let Some(ty) = todo.pop() {
+            let ty = self.table.find(ty);
+            visited += 1;
+            if ty == var || visited > 100_000 {
+                return Err(Mismatch);
+            }
+            self.table.lower(ty, level);
+            todo.extend(self.table.children(ty));
+        }
+        self.table.link(var, to);
+        Ok(())
+    }
+
+    /// Matches the parts of two dots.
+    fn parts(&mut self, xs: &[Ty], ys: &[Ty], depth: u32) -> Result<(), Mismatch> {
+        let xs: Vec<Ty> = xs.iter().flat_map(|&x| self.table.parts(x)).collect();
+        let ys: Vec<Ty> = ys.iter().flat_map(|&y| self.table.parts(y)).collect();
+        let n = xs.len().min(ys.len());
+        if xs.len() == ys.len() {
+            return self.all(&xs, &ys, depth);
+        }
+        self.all(&xs[..n - 1], &ys[..n - 1], depth)?;
+        let (x, y) = (self.table.dot(&xs[n - 1..]), self.table.dot(&ys[n - 1..]));
+        let single = if xs.len() == n { x } else { y };
+        if self.table.is_var(single) { self.at_depth(x, y, depth) } else { Err(Mismatch) }
+    }
+
+    /// Makes a dot whose head is not decided, or lacks arguments, into the single type `result`.
+    fn saturate(&mut self, parts: &[Ty], result: Ty, depth: u32) -> Result<(), Mismatch> {
+        let Some((&head, rest)) = parts.split_first() else { return Err(Mismatch) };
+        match self.table.get(head) {
+            Type::Var { .. } => {
+                let (mut args, result) = (rest.to_vec(), result);
+                let target = match self.table.get(result) {
+                    // `k.x` wants to be a dotable: `k` takes `x` and then what that takes.
+                    Type::Dotable(more, end) => {
+                        args.extend(more);
+                        self.table.add(Type::Dotable(args, end))
+                    }
+                    _ => self.table.add(Type::Dotable(args, result)),
+                };
+                self.at_depth(head, target, depth)
+            }
+            Type::Dotable(args, end) => match self.table.get(result) {
+                Type::Dotable(wanted, wanted_end) => {
+                    if rest.len() > args.len() {
+                        return Err(Mismatch);
+                    }
+                    self.all(rest, &args[..rest.len()], depth)?;
+                    let left = &args[rest.len()..];
+                    if left.is_empty() {
+                        return Err(Mismatch);
+                    }
+                    self.parts(left, &wanted, depth)?;
+                    self.at_depth(end, wanted_end, depth)
+                }
+                _ => {
+                    self.parts(rest, &args, depth)?;
+                    self.at_depth(end, result, depth)
+                }
+            },
+            Type::Error => Ok(()),
+            _ => Err(Mismatch),
+        }
+    }
+
+    /// Applies constructors and channels in a dot to the parts that follow them.
+    ///
+    /// `c.C.0.5` with `c : D.Int` and `C : Int => D` becomes an event. A trailing variable is left alone while more
+    /// than one argument is missing: it may turn out to stand for all of them.
+    pub fn normalise(&mut self, ty: Ty, depth: u32) -> Result<Ty, Mismatch> {
+        let ty = self.table.find(ty);
+        if !matches!(self.table.get(ty), Type::Dot(_)) {
+            return Ok(ty);
+        }
+        let parts = self.table.parts(ty);
+        let mut out = Vec::new();
+        let mut at = 0;
+        while at < parts.len() {
+            let (value, next) = self.take(&parts, at, depth)?;
+            out.push(value);
+            if next == at {
+                // Undecided from here on.
+                out.pop();
+                out.extend_from_slice(&parts[at..]);
+                break;
+            }
+            at = next;
+        }
+        if let [only] = out[..] {
+            return Ok(only);
+        }
+        Ok(self.table.dot(&out))
+    }
+
+    /// Takes one value off the parts: a plain part, or a constructor with its arguments. Returns the position it
+    /// started at when it cannot be decided yet.
+    fn take(&mut self, parts: &[Ty], at: usize, depth: u32) -> Result<(Ty, usize), Mismatch> {
+        if depth > UNIFY_DEPTH_MAX {
+            return Err(Mismatch);
+        }
+        let Type::Dotable(args, result) = self.table.get(parts[at]) else { return Ok((parts[at], at + 1)) };
+        let mut next = at + 1;
+        let mut taken = 0;
+        while taken < args.len() && next < parts.len() {
+            let last = next + 1 == parts.len();
+            if last && taken + 1 < args.len() && self.table.is_var(parts[next]) {
+                return Ok((parts[at], at));
+            }
+            let (value, after) = self.take(parts, next, depth + 1)?;
+            if after == next {
+                return Ok((parts[at], at));
+            }
+            // An inner constructor that still lacks arguments ends the dot; what it lacks comes first.
+            if let Type::Dotable(lacking, inner) = self.table.get(value)
+                && !matches!(self.table.get(args[taken]), Type::Dotable(..) | Type::Var { .. })
+            {
+                self.at_depth(inner, args[taken], depth + 1)?;
+                let mut lacking = lacking;
+                lacking.extend_from_slice(&args[taken + 1..]);
+                return Ok((self.table.add(Type::Dotable(lacking, result)), after));
+            }
+            self.at_depth(value, args[taken], depth + 1)?;
+            taken += 1;
+            next = after;
+        }
+        if taken == args.len() {
+            return Ok((result, next));
+        }
+        Ok((self.table.add(Type::Dotable(args[taken..].to_vec(), result)), next))
+    }
+
+    /// Decides a requirement if it can; `Ok(false)` means not yet.
+    pub fn satisfies(&mut self, class: Class, ty: Ty) -> Result<bool, Mismatch> {
+        let ty = self.normalise(ty, 0)?;
+        let mut decided = true;
+        match (class, self.table.get(ty)) {
+            (_, Type::Error) => {}
+            (Class::Extends(target), Type::Dotable(_, result)) => self.unify(result, target)?,
+            (Class::Extends(_), Type::Var { .. }) => decided = false,
+            (Class::Extends(target), Type::Dot(parts)) => match self.table.get(parts[0]) {
+                Type::Dotable(_, result) => self.unify(result, target)?,
+                Type::Var { .. } => decided = false,
+                _ => self.unify(ty, target)?,
+            },
+            (Class::Extends(target), _) => self.unify(ty, target)?,
+            (_, Type::Var { .. }) => decided = false,
+            (_, Type::Function(..)) => return Err(Mismatch),
+            (Class::Eq | Class::Ord, Type::Proc) => return Err(Mismatch),
+            (Class::Ord, Type::Event | Type::Data(_) | Type::Dotable(..) | Type::Dot(_)) => {
+                return Err(Mismatch);
+            }
+            (Class::Eq, Type::Dotable(..)) => {}
+            (_, Type::Dotable(..)) => {}
+            _ => {
+                for child in self.table.children(ty) {
+                    decided &= self.satisfies(class, child)?;
+                }
+            }
+        }
+        Ok(decided)
+    }
+}
