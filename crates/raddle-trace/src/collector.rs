@@ -103,20 +103,26 @@ impl Collector {
         &self.progress
     }
 
-    /// Call when the program is gone: takes what it left behind and completes the file.
+    /// Call when the program is gone: takes what it left behind and completes the file. Whatever went wrong is in the
+    /// summary's ending.
     pub fn finish(mut self, exit: ExitStatus) -> Result<Summary, CollectError> {
-        let mut emptying = self.halt().expect("finish is called once");
+        let Some(mut emptying) = self.halt() else {
+            let cause = std::io::Error::other("the collecting thread failed");
+            return Err(CollectError { path: self.path.clone(), cause });
+        };
         emptying.empty_full_slots();
         emptying.take_unfinished_slots(true);
         emptying.note_modules();
         let (messages, messages_dropped) = self.region.messages();
-        let ending = emptying.ending(exit, messages_dropped);
-        let failed = |cause| CollectError { path: self.path.clone(), cause };
+        let mut ending = emptying.ending(exit, messages_dropped);
         let mut writer = emptying.writer;
-        if !messages.is_empty() {
-            writer.messages(&messages).map_err(failed)?;
+        let mut written = writer.written();
+        let told = if messages.is_empty() { Ok(()) } else { writer.messages(&messages) };
+        match told.and_then(|()| writer.finish(&ending)) {
+            Ok(all) => written = all,
+            // The file has everything but its end: readable, and known to be cut.
+            Err(error) => ending.cut = Some(format!("writing stopped: {error}")),
         }
-        let written = writer.finish(&ending).map_err(failed)?;
         Ok(Summary { path: self.path.clone(), written, ending, messages })
     }
 
@@ -124,10 +130,7 @@ impl Collector {
         self.stop.store(true, Ordering::Release);
         self.region.header().filled.fetch_add(1, Ordering::Release);
         let _ = futex::wake(&self.region.header().filled, futex::Flags::empty(), u32::MAX >> 1);
-        match self.thread.take()?.join() {
-            Ok(emptying) => Some(emptying),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        self.thread.take()?.join().ok()
     }
 }
 

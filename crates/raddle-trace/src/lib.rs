@@ -1,6 +1,10 @@
 //! Traces: events, trace files, schedules, symbols, conversions. This crate never decides what is an error.
 
 pub mod collector;
+pub mod convert;
+pub mod decode;
+pub mod conditions;
+pub mod encode;
 pub mod event;
 pub mod file;
 pub mod generate;
@@ -13,5 +17,6 @@ pub mod tables;
 
 pub use event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Order, Patience};
 pub use ids::{Addr, ContextIx, LocationIx, ObjectId, TextIx, ThreadIx};
+pub use model::EventIx;
 pub use source::{EventSource, MemorySource, MemoryTrace, TraceError};
 pub use tables::{Location, Module, Tables, Thread};

@@ -109,6 +109,11 @@ impl Tables {
         ix
     }
 
+    /// How many contexts there are, the empty one included.
+    pub fn contexts(&self) -> usize {
+        self.contexts.len()
+    }
+
     /// The calls of a context, innermost first.
     pub fn stack(&self, mut ix: ContextIx) -> Vec<LocationIx> {
         let mut calls = Vec::new();

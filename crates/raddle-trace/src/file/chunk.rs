@@ -43,6 +43,8 @@ pub enum ChunkKind {
     Messages = 4,
     /// JSON: how it ended. Last chunk; a file without it was cut.
     End = 5,
+    /// JSON: the thread table of a trace that was converted; its thread indices are used as they are.
+    Threads = 6,
 }
 
 impl ChunkKind {
@@ -53,6 +55,7 @@ impl ChunkKind {
             3 => ChunkKind::Modules,
             4 => ChunkKind::Messages,
             5 => ChunkKind::End,
+            6 => ChunkKind::Threads,
             _ => return None,
         })
     }

@@ -55,6 +55,16 @@ pub struct ModuleMeta {
     pub image: u32,
 }
 
+/// A thread of a converted trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThreadMeta {
+    pub name: String,
+    pub given_name: Option<String>,
+    pub parent: Option<u32>,
+    pub children: u32,
+}
+
 /// How the recorded program left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -6,7 +6,7 @@
 
 use super::chunk::{ChunkHeader, ChunkKind, FORMAT_VERSION, MAGIC, NO_SEQUENCE, PREAMBLE_BYTES};
 use super::codec::{Encoder, Seen};
-use super::meta::{Ending, ModuleMeta, TraceInfo};
+use super::meta::{Ending, ModuleMeta, ThreadMeta, TraceInfo};
 use crate::region::Message;
 use raddle_wire::Record;
 use rustix::fs::FallocateFlags;
@@ -19,6 +19,8 @@ const RESERVE_BYTES: u64 = 256 * 1024;
 
 /// Allocated ahead at a time, so that most chunks need one system call.
 const AHEAD_BYTES: u64 = 4 * 1024 * 1024;
+
+const THREADS_PER_CHUNK: usize = 4096;
 
 /// Whose records a chunk holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +98,11 @@ impl TraceWriter {
 
     pub fn modules(&mut self, modules: &[ModuleMeta]) -> io::Result<()> {
         self.json(ChunkKind::Modules, &modules)
+    }
+
+    pub fn threads(&mut self, threads: &[ThreadMeta]) -> io::Result<()> {
+        // In parts, so that no chunk becomes larger than chunks may be.
+        threads.chunks(THREADS_PER_CHUNK).try_for_each(|part| self.json(ChunkKind::Threads, &part))
     }
 
     pub fn messages(&mut self, messages: &[Message]) -> io::Result<()> {

@@ -1,0 +1,501 @@
+//! Turns the records of one thread into events.
+//!
+//! Records are what the runtime can afford to write; events are what analyses want to read. Between them: the call
+//! stack, of which records tell only the changes, becomes a node of the trace's tree of contexts; program counters
+//! become locations; texts that follow an event are put together; the mutex of a condition wait, which only the
+//! beginning of the wait names, is remembered for its end.
+//!
+//! Records are not trusted. An event whose records are incomplete or make no sense is dropped and counted in
+//! [`ThreadDecoder::damaged`]; limits bound what a hostile file can make us keep.
+//!
+//! # Images
+//!
+//! A program can replace itself by `exec`. Addresses and program counters of the new image have nothing to do with
+//! those of the old one, so that those of image n > 0 carry n in their upper 16 bits, here and in the module table.
+
+use crate::encode::{INIT_BARRIER, INIT_SEMAPHORE};
+use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Order, Patience};
+use crate::file::codec::Decoded;
+use crate::file::meta::LocationKind;
+use crate::ids::{Addr, ContextIx, LocationIx, ObjectId, TextIx, ThreadIx};
+use crate::tables::{Location, Tables};
+use raddle_wire::record::{Record, SyncOp, Tag, access, atomic, lock};
+
+/// Deepest stack that is kept; calls beyond it are counted, not kept.
+pub const STACK_DEPTH_MAX: usize = 1 << 16;
+
+/// Most nodes of the tree of contexts; beyond it events get the context of a caller.
+pub const CONTEXTS_MAX: usize = 1 << 25;
+
+/// Longest text that belongs to an event.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// Bytes of text in one record.
+const TEXT_RECORD_BYTES: usize = 14;
+
+/// Tags the addresses of an image.
+pub const fn in_image(image: u32, address: u64) -> u64 {
+    address | (image as u64 & 0x7fff) << 48
+}
+
+/// Where, among the events of a thread, one stands that has a place in the global order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub sequence: u64,
+    /// Index of the first event that belongs to it.
+    pub start: usize,
+}
+
+/// Events of one thread. Thread indices inside operations (`Fork`, `Join`, ...) are still the recorded ones.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadEvents {
+    pub events: Vec<Event>,
+    pub marks: Vec<Mark>,
+    /// Names given to threads: recorded index, name.
+    pub names: Vec<(u32, String)>,
+}
+
+impl ThreadEvents {
+    pub fn clear(&mut self) {
+        self.events.clear();
+        self.marks.clear();
+        self.names.clear();
+    }
+}
+
+/// An event whose text may not be complete yet.
+#[derive(Debug)]
+struct Unfinished {
+    op: SyncOp,
+    object: u64,
+    location: LocationIx,
+    context: ContextIx,
+    sequence: u64,
+    text: Vec<u8>,
+}
+
+/// The state of one thread's stream of records.
+#[derive(Debug)]
+pub struct ThreadDecoder {
+    image: u32,
+    locations: LocationKind,
+    thread: ThreadIx,
+    stack: Vec<ContextIx>,
+    /// Calls beyond [`STACK_DEPTH_MAX`].
+    too_deep: u64,
+    /// Mutex of the condition wait that is going on.
+    wait_lock: ObjectId,
+    unfinished: Option<Unfinished>,
+    /// Locations of the sites of the current chunk, filled as they are met.
+    site_locations: Vec<Option<LocationIx>>,
+    /// Events that were dropped because their records are incomplete or make no sense.
+    pub damaged: u64,
+}
+
+impl ThreadDecoder {
+    pub fn new(thread: ThreadIx, image: u32, locations: LocationKind) -> ThreadDecoder {
+        ThreadDecoder {
+            image,
+            locations,
+            thread,
+            stack: Vec::new(),
+            too_deep: 0,
+            wait_lock: ObjectId(0),
+            unfinished: None,
+            site_locations: Vec::new(),
+            damaged: 0,
+        }
+    }
+
+    fn context(&self) -> ContextIx {
+        self.stack.last().copied().unwrap_or(ContextIx::ROOT)
+    }
+
+    fn addr(&self, word: u64) -> Addr {
+        Addr(if self.image == 0 { word } else { in_image(self.image, word) })
+    }
+
+    fn object(&self, word: u64) -> ObjectId {
+        ObjectId(self.addr(word).0)
+    }
+
+    fn intern_location(&self, pc: u64, tables: &mut Tables) -> LocationIx {
+        match (self.locations, pc) {
+            (_, 0) => LocationIx::UNKNOWN,
+            (LocationKind::Pc, pc) => tables.intern_location(Location::Pc(self.addr(pc).0)),
+            (LocationKind::Foreign, code) => match u32::try_from(code - 1) {
+                Ok(number) => tables.intern_location(Location::Foreign(number)),
+                Err(_) => LocationIx::UNKNOWN,
+            },
+        }
+    }
+
+    /// Appends the events of the next chunk of this thread.
+    pub fn decode(&mut self, chunk: &Decoded, tables: &mut Tables, out: &mut ThreadEvents) {
+        self.site_locations.clear();
+        self.site_locations.resize(chunk.sites, None);
+        let records = &chunk.records;
+        let mut at = 0;
+        while at < records.len() {
+            let record = records[at];
+            let tag = record.tag_byte();
+            if tag == Tag::Access as u8 {
+                let location = self.location_at(chunk, at, tables);
+                match access_op(
+                    record.aux(),
+                    self.addr(record.word1),
+                    1 << (record.aux() & access::SIZE_MASK),
+                ) {
+                    Some(op) => {
+                        self.finish_text(tables, out);
+                        out.events.push(Event { thread: self.thread, location, context: self.context(), op });
+                    }
+                    None => self.damaged += 1,
+                }
+                at += 1;
+                continue;
+            }
+            at += match Tag::from_u8(tag) {
+                Some(Tag::Text) => self.text(record),
+                Some(Tag::Pop) => self.pop(record.word1),
+                Some(Tag::Push) => {
+                    let call = self.location_at(chunk, at, tables);
+                    self.push(call, tables)
+                }
+                Some(tag @ (Tag::Range | Tag::Sync | Tag::Atomic | Tag::Alloc | Tag::Free | Tag::Lost)) => {
+                    self.finish_text(tables, out);
+                    let location = self.location_at(chunk, at, tables);
+                    self.event(tag, &records[at..], location, out)
+                }
+                Some(Tag::Ext | Tag::End | Tag::Access) | None => {
+                    self.damaged += 1;
+                    1
+                }
+            };
+        }
+    }
+
+    /// Call after the last chunk: hands out an event that was still waiting for text.
+    pub fn finish(&mut self, tables: &mut Tables, out: &mut ThreadEvents) {
+        self.finish_text(tables, out);
+    }
+
+    #[inline(always)]
+    fn location_at(&mut self, chunk: &Decoded, at: usize, tables: &mut Tables) -> LocationIx {
+        let site = usize::from(chunk.site_of[at]);
+        if let Some(location) = self.site_locations[site] {
+            return location;
+        }
+        let location = self.intern_location(chunk.records[at].low48(), tables);
+        self.site_locations[site] = Some(location);
+        location
+    }
+
+    fn pop(&mut self, depth: u64) -> usize {
+        let known = self.stack.len() as u64 + self.too_deep;
+        if depth > known {
+            // The stack cannot become deeper by returning; keep what we have.
+            self.damaged += 1;
+        } else {
+            self.too_deep = depth.saturating_sub(STACK_DEPTH_MAX as u64).min(self.too_deep);
+            self.stack.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+        }
+        1
+    }
+
+    fn push(&mut self, call: LocationIx, tables: &mut Tables) -> usize {
+        if self.stack.len() >= STACK_DEPTH_MAX {
+            self.too_deep += 1;
+        } else {
+            let context = match tables.contexts() < CONTEXTS_MAX {
+                true => tables.intern_context(self.context(), call),
+                false => self.context(),
+            };
+            self.stack.push(context);
+        }
+        1
+    }
+
+    fn text(&mut self, record: Record) -> usize {
+        let Some(unfinished) = &mut self.unfinished else {
+            self.damaged += 1;
+            return 1;
+        };
+        let used = usize::from(record.aux()).min(TEXT_RECORD_BYTES);
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&record.low48().to_le_bytes());
+        bytes[6..14].copy_from_slice(&record.word1.to_le_bytes());
+        if unfinished.text.len() + used <= TEXT_BYTES_MAX {
+            unfinished.text.extend_from_slice(&bytes[..used]);
+        }
+        1
+    }
+
+    /// Decodes an event from the front of `records`; returns how many records it took.
+    fn event(&mut self, tag: Tag, records: &[Record], location: LocationIx, out: &mut ThreadEvents) -> usize {
+        let head = records[0];
+        let extensions = records[1..].iter().take(5).take_while(|r| r.tag_byte() == Tag::Ext as u8).count();
+        let ext = |n: usize| (n < extensions).then(|| records[1 + n]);
+        let thread = self.thread;
+        let context = self.context();
+        let mut plain = |op| out.events.push(Event { thread, location, context, op });
+        let (used, understood) = match tag {
+            Tag::Free => {
+                plain(Op::Free { addr: self.addr(head.word1) });
+                (1, true)
+            }
+            Tag::Lost => {
+                plain(Op::Lost { count: head.word1 });
+                (1, true)
+            }
+            Tag::Alloc => match ext(0) {
+                Some(size) => {
+                    plain(Op::Alloc { addr: self.addr(head.word1), size: size.word1 });
+                    (2, true)
+                }
+                None => (1, false),
+            },
+            Tag::Range => match ext(0).map(|size| u32::try_from(size.word1).unwrap_or(u32::MAX)) {
+                Some(size) => match access_op(head.aux() & !access::SIZE_MASK, self.addr(head.word1), size) {
+                    Some(op) => {
+                        plain(op);
+                        (2, true)
+                    }
+                    None => (2, false),
+                },
+                None => (1, false),
+            },
+            Tag::Atomic => {
+                let wide = usize::from(head.aux() & atomic::SIZE_MASK == 4);
+                let count = 3 + 2 * wide;
+                match (ext(0), ext(1), ext(2), extensions >= count) {
+                    (Some(first), Some(read), Some(written), true) => {
+                        match atomic_op(
+                            head.aux(),
+                            first.low48(),
+                            self.addr(head.word1),
+                            read.word1,
+                            written.word1,
+                        ) {
+                            Some(op) => {
+                                out.marks.push(Mark { sequence: first.word1, start: out.events.len() });
+                                out.events.push(Event { thread, location, context, op });
+                                (1 + count, true)
+                            }
+                            None => (1 + count, false),
+                        }
+                    }
+                    _ => (1 + extensions, false),
+                }
+            }
+            Tag::Sync => match (SyncOp::from_u8(head.aux()), ext(0)) {
+                (Some(op), Some(first)) => {
+                    let event = Unfinished {
+                        op,
+                        object: head.word1,
+                        location,
+                        context,
+                        sequence: first.word1,
+                        text: Vec::new(),
+                    };
+                    (2, self.sync(event, first.low48(), out))
+                }
+                _ => (1 + extensions, false),
+            },
+            Tag::End | Tag::Access | Tag::Pop | Tag::Push | Tag::Text | Tag::Ext => (1, false),
+        };
+        self.damaged += u64::from(!understood);
+        used
+    }
+
+    /// Hands out a synchronisation event, or keeps it until its text is complete. False if it makes no sense.
+    fn sync(&mut self, event: Unfinished, arg: u64, out: &mut ThreadEvents) -> bool {
+        let mark = Mark { sequence: event.sequence, start: out.events.len() };
+        let op = match event.op {
+            SyncOp::ProcessExec
+            | SyncOp::Custom
+            | SyncOp::AtomicBegin
+            | SyncOp::AtomicEnd
+            | SyncOp::ThreadName => {
+                self.unfinished = Some(event);
+                return true;
+            }
+            // Not events: a place in the global order, and nothing more.
+            SyncOp::ModuleLoad | SyncOp::Other => {
+                out.marks.push(mark);
+                return true;
+            }
+            // The main thread has no parent that could have forked it.
+            SyncOp::Start if self.thread == ThreadIx::MAIN => {
+                out.marks.push(mark);
+                return true;
+            }
+            _ => match self.sync_op(event.op, event.object, arg) {
+                Some(op) => op,
+                None => return false,
+            },
+        };
+        out.marks.push(mark);
+        let (location, context) = (event.location, event.context);
+        out.events.push(Event { thread: self.thread, location, context, op });
+        true
+    }
+
+    fn sync_op(&mut self, op: SyncOp, object: u64, arg: u64) -> Option<Op> {
+        let id = self.object(object);
+        let flags = lock_flags(arg);
+        let refused = arg & lock::REFUSED != 0;
+        let raw_thread = || u32::try_from(object).ok().map(ThreadIx);
+        let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+        Some(match op {
+            SyncOp::Start => Op::Start { parent: ThreadIx(narrow(arg)) },
+            SyncOp::End => Op::End,
+            SyncOp::Fork => Op::Fork { child: raw_thread()? },
+            SyncOp::Join => Op::Join { child: raw_thread()? },
+            SyncOp::JoinFailed => Op::JoinFailed { child: raw_thread()? },
+            SyncOp::Detach => Op::Detach { child: raw_thread()? },
+            SyncOp::Cancel => Op::Cancel { thread: raw_thread()? },
+            // What the library refused was not acquired.
+            SyncOp::Lock if !refused => Op::Lock { lock: id, flags },
+            SyncOp::ReadLock if !refused => Op::ReadLock { lock: id, flags },
+            SyncOp::Lock | SyncOp::LockFailed => Op::LockFailed { lock: id, flags },
+            SyncOp::ReadLock | SyncOp::ReadLockFailed => Op::ReadLockFailed { lock: id, flags },
+            SyncOp::Unlock => Op::Unlock { lock: id, flags },
+            SyncOp::Request => Op::Request { lock: id, read: arg & lock::READ != 0, flags },
+            SyncOp::Signal => Op::Signal { cond: id },
+            SyncOp::Broadcast => Op::Broadcast { cond: id },
+            SyncOp::WaitBegin => {
+                self.wait_lock = self.object(arg);
+                Op::WaitBegin { cond: id, lock: self.wait_lock }
+            }
+            // A runtime names the mutex only at the beginning; a converted trace may name it here, too.
+            SyncOp::Wait => {
+                Op::Wait { cond: id, lock: if arg == 0 { self.wait_lock } else { self.object(arg) } }
+            }
+            SyncOp::WaitFailed => {
+                Op::WaitFailed { cond: id, lock: if arg == 0 { self.wait_lock } else { self.object(arg) } }
+            }
+            SyncOp::BarrierInit => Op::BarrierInit { barrier: id, count: narrow(arg) },
+            SyncOp::BarrierEnter => Op::BarrierEnter { barrier: id },
+            SyncOp::BarrierExit => Op::BarrierExit { barrier: id },
+            SyncOp::BarrierDestroy => Op::Destroy { object: id, kind: ObjectKind::Barrier },
+            SyncOp::SemInit => Op::SemInit { sem: id, value: narrow(arg) },
+            SyncOp::SemWait => Op::SemWait { sem: id },
+            SyncOp::SemWaitFailed => Op::SemWaitFailed { sem: id },
+            SyncOp::SemPost => Op::SemPost { sem: id },
+            SyncOp::SemRequest => Op::SemRequest { sem: id },
+            SyncOp::SemDestroy => Op::Destroy { object: id, kind: ObjectKind::Semaphore },
+            SyncOp::OnceBegin => Op::OnceBegin { once: id },
+            SyncOp::OnceEnd => Op::OnceEnd { once: id },
+            SyncOp::OncePassed => Op::OncePassed { once: id },
+            SyncOp::MutexInit if arg == INIT_BARRIER => Op::Init { object: id, kind: ObjectKind::Barrier },
+            SyncOp::MutexInit if arg == INIT_SEMAPHORE => {
+                Op::Init { object: id, kind: ObjectKind::Semaphore }
+            }
+            SyncOp::MutexInit => Op::Init { object: id, kind: ObjectKind::Mutex },
+            SyncOp::MutexDestroy => Op::Destroy { object: id, kind: ObjectKind::Mutex },
+            SyncOp::RwlockInit => Op::Init { object: id, kind: ObjectKind::Rwlock },
+            SyncOp::RwlockDestroy => Op::Destroy { object: id, kind: ObjectKind::Rwlock },
+            SyncOp::CondInit => Op::Init { object: id, kind: ObjectKind::Condition },
+            SyncOp::CondDestroy => Op::Destroy { object: id, kind: ObjectKind::Condition },
+            SyncOp::FutexWake => Op::FutexWake { word: self.addr(object), count: narrow(arg) },
+            SyncOp::FutexWait => Op::FutexWait { word: self.addr(object) },
+            SyncOp::FutexWaitFailed => Op::FutexWaitFailed { word: self.addr(object) },
+            SyncOp::SignalEnter => Op::SignalEnter { signal: narrow(object) },
+            SyncOp::SignalExit => Op::SignalExit { signal: narrow(object) },
+            SyncOp::ProcessFork => Op::ProcessFork { pid: narrow(object) },
+            SyncOp::ProcessExit => Op::ProcessExit { status: object as i32 },
+            SyncOp::Acquire => Op::Acquire { object: id },
+            SyncOp::Release => Op::Release { object: id },
+            SyncOp::BenignRace => Op::BenignRace { addr: self.addr(object), size: narrow(arg) },
+            SyncOp::Yield => Op::Yield,
+            SyncOp::ProcessExec
+            | SyncOp::Custom
+            | SyncOp::AtomicBegin
+            | SyncOp::AtomicEnd
+            | SyncOp::ThreadName
+            | SyncOp::ModuleLoad
+            | SyncOp::Other => return None,
+        })
+    }
+
+    /// The text of the unfinished event, if there is one, is complete: hands the event out.
+    #[inline(always)]
+    fn finish_text(&mut self, tables: &mut Tables, out: &mut ThreadEvents) {
+        if self.unfinished.is_some() {
+            self.finish_text_now(tables, out);
+        }
+    }
+
+    fn finish_text_now(&mut self, tables: &mut Tables, out: &mut ThreadEvents) {
+        let Some(event) = self.unfinished.take() else { return };
+        out.marks.push(Mark { sequence: event.sequence, start: out.events.len() });
+        let text = String::from_utf8_lossy(&event.text);
+        if event.op == SyncOp::ThreadName {
+            match u32::try_from(event.object) {
+                Ok(index) => out.names.push((index, text.into_owned())),
+                Err(_) => self.damaged += 1,
+            }
+            return;
+        }
+        let name: TextIx = tables.intern_text(&text);
+        let op = match event.op {
+            SyncOp::ProcessExec => Op::ProcessExec { path: name },
+            SyncOp::AtomicBegin => Op::AtomicBegin { name },
+            SyncOp::AtomicEnd => Op::AtomicEnd { name },
+            _ => Op::Custom { name, object: self.object(event.object) },
+        };
+        out.events.push(Event { thread: self.thread, location: event.location, context: event.context, op });
+    }
+}
+
+#[inline(always)]
+fn access_op(aux: u8, addr: Addr, size: u32) -> Option<Op> {
+    if aux & access::SIZE_MASK > 4 {
+        return None;
+    }
+    let flags = AccessFlags {
+        volatile: aux & access::VOLATILE != 0,
+        vptr: aux & access::VPTR != 0,
+        library: aux & access::LIBRARY != 0,
+    };
+    Some(match aux & access::WRITE != 0 {
+        true => Op::Write { addr, size, flags },
+        false => Op::Read { addr, size, flags },
+    })
+}
+
+fn atomic_op(aux: u8, first_arg: u64, addr: Addr, read: u64, written: u64) -> Option<Op> {
+    let order = Order::from_u8((first_arg & atomic::ORDER_MASK) as u8)?;
+    let kind = match aux >> atomic::OP_SHIFT & atomic::OP_MASK {
+        atomic::LOAD => AtomicKind::Load,
+        atomic::STORE => AtomicKind::Store,
+        atomic::EXCHANGE..=atomic::CAS => AtomicKind::Rmw,
+        atomic::CAS_FAILED => AtomicKind::CasFailed,
+        atomic::FENCE => return Some(Op::Fence { order }),
+        _ => return None,
+    };
+    let code = aux & atomic::SIZE_MASK;
+    if code > 4 {
+        return None;
+    }
+    Some(Op::Atomic { addr, size: 1 << code, kind, order, read, written })
+}
+
+fn lock_flags(arg: u64) -> LockFlags {
+    let patience = if arg & lock::TRY != 0 {
+        Patience::Try
+    } else if arg & lock::TIMED != 0 {
+        Patience::Timed
+    } else {
+        Patience::Blocking
+    };
+    LockFlags {
+        patience,
+        rwlock: arg & lock::RWLOCK != 0,
+        spin: arg & lock::SPIN != 0,
+        wait: arg & lock::WAIT != 0,
+        nested: arg & lock::NESTED != 0,
+        owner_died: arg & lock::OWNER_DIED != 0,
+    }
+}
