@@ -206,7 +206,8 @@ fn access_range(op: &Op) -> Option<(u64, u64, bool, bool)> {
     }
 }
 
-fn object_of(op: &Op) -> Option<ObjectId> {
+/// The synchronisation object that an operation is about.
+pub fn object_of(op: &Op) -> Option<ObjectId> {
     Some(match *op {
         Op::Lock { lock, .. }
         | Op::LockFailed { lock, .. }
@@ -237,7 +238,8 @@ fn object_of(op: &Op) -> Option<ObjectId> {
     })
 }
 
-fn begins_or_ends_life(op: &Op) -> bool {
+/// Does the operation begin or end the life of its object?
+pub fn begins_or_ends_life(op: &Op) -> bool {
     matches!(op, Op::Init { .. } | Op::Destroy { .. } | Op::BarrierInit { .. } | Op::SemInit { .. })
 }
 

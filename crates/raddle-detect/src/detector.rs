@@ -1,0 +1,22 @@
+//! The face that every detector shows.
+
+use crate::report::Report;
+use crate::step::{Names, Step};
+use raddle_trace::Tables;
+
+/// What is known when the trace has ended.
+pub struct End<'a> {
+    pub tables: &'a Tables,
+    pub names: &'a Names,
+    /// Number of events.
+    pub events: u64,
+}
+
+/// Looks at the steps of a trace one after the other and says at the end what it found.
+pub trait Detector {
+    /// The next step.
+    fn step(&mut self, step: &Step<'_>);
+
+    /// The trace is over.
+    fn finish(&mut self, end: &End<'_>) -> Vec<Report>;
+}

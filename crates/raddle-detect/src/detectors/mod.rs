@@ -1,0 +1,4 @@
+//! One file a published algorithm.
+
+pub mod spd;
+pub mod syncp;
