@@ -1,0 +1,10 @@
+;; Two threads, each with its own variable: nothing races, whatever the allocation of addresses.
+(define x 1)
+(define y 1)
+(define (bump-x) (set! x (+ x 1)))
+(define (bump-y) (set! y (+ y 1)))
+(define left (spawn (bump-x)))
+(define right (spawn (bump-y)))
+(join left)
+(join right)
+(+ x y)

@@ -1,0 +1,10 @@
+;; Three locks, taken around in a circle.
+(define a #unlocked)
+(define b #unlocked)
+(define c #unlocked)
+(define one (spawn (begin (acquire a) (acquire b) (release b) (release a))))
+(define two (spawn (begin (acquire b) (acquire c) (release c) (release b))))
+(define three (spawn (begin (acquire c) (acquire a) (release a) (release c))))
+(join one)
+(join two)
+(join three)

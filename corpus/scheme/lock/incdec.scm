@@ -1,0 +1,18 @@
+;; One thread counts up and two count down, all under the same lock: correct.
+(define lock #unlocked)
+(define counter 0)
+(define (inc)
+  (acquire lock)
+  (set! counter (+ counter 1))
+  (release lock))
+(define (dec)
+  (acquire lock)
+  (set! counter (- counter 1))
+  (release lock))
+(define up (spawn (inc)))
+(define down (spawn (dec)))
+(define down-again (spawn (dec)))
+(join up)
+(join down)
+(join down-again)
+counter

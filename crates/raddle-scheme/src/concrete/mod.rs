@@ -1,0 +1,10 @@
+//! The concrete machine: what a program really does under a given schedule, and under every schedule.
+
+pub mod canon;
+pub mod dpor;
+pub mod explore;
+pub mod prims;
+pub mod run;
+pub mod schedule;
+pub mod state;
+pub mod step;

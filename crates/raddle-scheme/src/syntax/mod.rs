@@ -1,0 +1,7 @@
+//! From text to the core language: places, data, primitives, core expressions, expansion.
+
+pub mod core;
+pub mod expand;
+pub mod prim;
+pub mod reader;
+pub mod source;
