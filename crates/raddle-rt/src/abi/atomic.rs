@@ -108,7 +108,7 @@ impl Word for u128 {
     }
     unsafe fn cas(at: *mut Self, expected: Self, value: Self) -> Self {
         // SAFETY: a program that uses 16-byte atomics was compiled for a processor that has the instruction.
-        unsafe { core::arch::x86_64::cmpxchg16b(at, expected, value, Ordering::SeqCst, Ordering::SeqCst) }
+        unsafe { crate::arch::compare_exchange_16(at, expected, value) }
     }
     fn widen(self) -> u128 {
         self

@@ -107,6 +107,34 @@ pub unsafe fn fill(dst: *mut u8, byte: u8, n: usize) {
     }
 }
 
+/// Compare-exchange of sixteen bytes: the value found.
+///
+/// # Safety
+/// `at` is valid and 16-byte aligned, and the processor has the instruction (every one made since 2006).
+#[inline]
+pub unsafe fn compare_exchange_16(at: *mut u128, expected: u128, value: u128) -> u128 {
+    let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
+    // SAFETY: by contract. rbx is reserved by the compiler, so the new low half travels in another register.
+    unsafe {
+        asm!(
+            "xchg {new_low}, rbx",
+            "lock cmpxchg16b xmmword ptr [rdi]",
+            "mov rbx, {new_low}",
+            new_low = inout(reg) value as u64 => _,
+            in("rdi") at,
+            in("rcx") (value >> 64) as u64,
+            inout("rax") low,
+            inout("rdx") high,
+            options(nostack)
+        );
+    }
+    u128::from(low) | u128::from(high) << 64
+}
+
+/// The precompiled core library names this in its unwind tables; nothing here unwinds by it.
+#[unsafe(no_mangle)]
+pub extern "C" fn rust_eh_personality() {}
+
 /// Layout of glibc's `pthread_mutex_t`.
 pub mod mutex {
     use super::AtomicU32;
