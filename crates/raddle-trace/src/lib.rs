@@ -13,6 +13,8 @@ pub mod model;
 pub mod region;
 pub mod schedule;
 pub mod source;
+pub mod symbols;
+pub mod std_format;
 pub mod tables;
 
 pub use event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Order, Patience};

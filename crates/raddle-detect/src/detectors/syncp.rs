@@ -144,9 +144,11 @@ impl Syncp {
             position: step.position,
             segment: segment.number,
         };
-        let mut saw = None;
         for &var in step.vars {
             self.check(var, thread, write, &new);
+        }
+        // What the access itself sees must not count as known while its other bytes are looked at.
+        for &var in step.vars {
             let variable = self.variables.get_mut(var);
             match variable.lists.iter_mut().find(|list| list.thread == thread && list.write == write) {
                 Some(list) => list.push(new),
@@ -158,15 +160,8 @@ impl Syncp {
             if write {
                 variable.writer = Some((thread, index));
             } else if let Some((writer, index)) = variable.writer {
-                if step.vars.len() == 1 {
-                    saw = Some((writer, index));
-                } else {
-                    self.skeleton.saw(thread, writer, index);
-                }
+                self.skeleton.saw(thread, writer, index);
             }
-        }
-        if let Some((writer, index)) = saw {
-            self.skeleton.saw(thread, writer, index);
         }
     }
 

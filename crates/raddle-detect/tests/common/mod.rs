@@ -1,5 +1,5 @@
 //! Naive twins: definitions of the papers spelt out over small traces, with no cleverness.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::needless_range_loop)]
 
 use raddle_detect::{Detector, End, Feed, Report};
 use raddle_trace::generate::Shape;

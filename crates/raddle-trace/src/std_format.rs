@@ -1,0 +1,586 @@
+//! RAPID's STD text format, read and written.
+//!
+//! One event a line: `thread|operation(object)|location`, for example `T0|w(V1)|12`. Names are arbitrary, the location
+//! is a number. The *strict form* has six operations; other tools and hand-written tests use more:
+//!
+//! | operation | meaning |
+//! | --- | --- |
+//! | `r(V)`, `w(V)` | plain read, plain write of 8 bytes |
+//! | `acq(L)`, `rel(L)` | lock and unlock |
+//! | `fork(T)`, `join(T)`, `detach(T)` | thread creation, thread joined, will not be joined |
+//! | `req(L)`, `reqr(L)` | began to wait for the lock (in read mode) |
+//! | `acqr(L)`, `acqw(L)`, `relr(L)`, `relw(L)` | read-write lock |
+//! | `try(L)`, `tryfail(L)` | try-lock that succeeded, that failed |
+//! | `waitbegin(C,L)`, `wait(C,L)`, `waitfail(C,L)` | began to wait on a condition; was woken; timed out. `wait(C)` alone takes C for the mutex too, as in Java |
+//! | `notify(C)`, `notifyall(C)` | signal, broadcast |
+//! | `post(S)`, `semreq(S)`, `semwait(S)` | semaphore |
+//! | `enter(B)`, `exit(B)` | barrier |
+//! | `ar(V)`, `aw(V)`, `arw(V)` | atomic load, store, read-modify-write, sequentially consistent |
+//! | `send(X)`, `recv(X)` | annotated happens-before |
+//! | `alloc(V)`, `free(V)` | memory of a variable begins, ends |
+//! | `begin`, `begin(N)`, `end`, `end(N)` | atomic region; RAPID writes them with and without a name |
+//! | `call(N,X)` | a call of N on the object X |
+//! | `yield`, `start`, `exitthread` | the thread let others go, began, ended |
+//!
+//! Empty lines and lines that begin with `#` or `//` are skipped. Anything else is an error that names line and column.
+//! Names become dense numbers in the order in which they appear: a variable is 8 bytes at its number times eight, all
+//! other objects share one space (a Java object is both a lock and a condition). [`StdReader::names`] has the way back.
+//!
+//! The reader streams: memory is bounded by the number of names, and a line by [`LINE_BYTES_MAX`].
+
+mod writer;
+
+pub use writer::{Dialect, Unwritten, write_std};
+
+use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, Op, Order, Patience};
+use crate::ids::{Addr, ContextIx, LocationIx, ObjectId, ThreadIx};
+use crate::source::{EventSource, TraceError};
+use crate::tables::{Location, Tables};
+use rustc_hash::FxHashMap;
+use std::io::Read;
+
+/// Longer lines are an error: they would have to be held in memory.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
+
+const CHUNK_BYTES: usize = 1 << 20;
+const BATCH_EVENTS: usize = 4096;
+/// Locations below this are looked up in a table, others in a map.
+const LOCATION_TABLE: u32 = 1 << 20;
+
+/// Dense numbers for names. Names of up to 8 bytes, nearly all, are looked up as one integer.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    short: FxHashMap<u64, u32>,
+    long: FxHashMap<Box<[u8]>, u32>,
+    names: Vec<String>,
+    last: (u64, u32),
+}
+
+impl Numbers {
+    #[inline]
+    fn number(&mut self, name: &[u8]) -> u32 {
+        if name.len() > 8 {
+            return self.long_number(name);
+        }
+        // Names contain no zero byte (they are printable), so that the packed form is unique, and zero is none of them.
+        let packed = name.iter().fold(0, |packed, &byte| packed << 8 | u64::from(byte));
+        if packed == self.last.0 {
+            return self.last.1;
+        }
+        let next = self.names.len() as u32;
+        let number = *self.short.entry(packed).or_insert(next);
+        if number == next {
+            self.names.push(String::from_utf8_lossy(name).into_owned());
+        }
+        self.last = (packed, number);
+        number
+    }
+
+    fn long_number(&mut self, name: &[u8]) -> u32 {
+        if let Some(&number) = self.long.get(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.long.insert(name.into(), number);
+        self.names.push(String::from_utf8_lossy(name).into_owned());
+        number
+    }
+}
+
+/// What the dense numbers of a converted trace were called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StdNames {
+    pub variables: Vec<String>,
+    pub objects: Vec<String>,
+}
+
+impl StdNames {
+    pub fn variable(&self, addr: Addr) -> Option<&str> {
+        let index = (addr.0 / 8).checked_sub(1)?;
+        self.variables.get(usize::try_from(index).ok()?).map(String::as_str)
+    }
+
+    pub fn object(&self, object: ObjectId) -> Option<&str> {
+        self.objects.get(usize::try_from(object.0).ok()?).map(String::as_str)
+    }
+}
+
+/// Reads STD text as a stream of events; see the module's text.
+pub struct StdReader<R> {
+    input: R,
+    file: String,
+    size: Option<u64>,
+    consumed: u64,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    at_end: bool,
+    line: u64,
+    tables: Tables,
+    threads: Numbers,
+    thread_ix: Vec<ThreadIx>,
+    variables: Numbers,
+    objects: Numbers,
+    locations: Vec<LocationIx>,
+    failed: bool,
+}
+
+/// What is wrong with a line: column from 0, and a sentence.
+struct Fault(usize, String);
+
+impl<R: Read> StdReader<R> {
+    /// `file` is the name used in error messages; `size` the number of bytes, for a progress display.
+    pub fn new(input: R, file: impl Into<String>, size: Option<u64>) -> StdReader<R> {
+        StdReader {
+            input,
+            file: file.into(),
+            size,
+            consumed: 0,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            at_end: false,
+            line: 0,
+            tables: Tables::default(),
+            threads: Numbers::default(),
+            thread_ix: Vec::new(),
+            variables: Numbers::default(),
+            objects: Numbers::default(),
+            locations: Vec::new(),
+            failed: false,
+        }
+    }
+
+    /// Names of variables and objects seen so far.
+    pub fn names(&self) -> StdNames {
+        StdNames { variables: self.variables.names.clone(), objects: self.objects.names.clone() }
+    }
+
+    fn error(&self, place: String, problem: String) -> TraceError {
+        TraceError { file: self.file.clone(), place, problem }
+    }
+
+    /// Reads more bytes behind what is left of the buffer.
+    fn refill(&mut self) -> Result<(), TraceError> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.buffer.len() < self.end + CHUNK_BYTES {
+            self.buffer.resize(self.end + CHUNK_BYTES, 0);
+        }
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.at_end = true;
+                    return Ok(());
+                }
+                Ok(count) => {
+                    self.end += count;
+                    self.consumed += count as u64;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let place = format!("offset {}", self.consumed);
+                    return Err(self.error(place, format!("cannot read: {error}")));
+                }
+            }
+        }
+    }
+
+    /// Takes the next line out of the buffer: its bounds without the line end.
+    #[inline]
+    fn take_line(&mut self) -> Result<Option<(usize, usize)>, TraceError> {
+        let mut searched = 0;
+        loop {
+            let found = self.buffer[self.start + searched..self.end].iter().position(|&byte| byte == b'\n');
+            if let Some(len) = found {
+                let bounds = (self.start, self.start + searched + len);
+                self.start = bounds.1 + 1;
+                self.line += 1;
+                return Ok(Some(bounds));
+            }
+            searched = self.end - self.start;
+            if searched > LINE_BYTES_MAX {
+                let problem =
+                    format!("the line is longer than {LINE_BYTES_MAX} bytes; this is not an STD trace");
+                return Err(self.error(format!("line {}, column 1", self.line + 1), problem));
+            }
+            if self.at_end {
+                if searched == 0 {
+                    return Ok(None);
+                }
+                let bounds = (self.start, self.end);
+                self.start = self.end;
+                self.line += 1;
+                return Ok(Some(bounds));
+            }
+            self.refill()?;
+        }
+    }
+
+    fn fill(&mut self, batch: &mut Vec<Event>) -> Result<(), TraceError> {
+        while batch.len() < BATCH_EVENTS {
+            let Some((from, to)) = self.take_line()? else { break };
+            // The line is parsed out of the buffer while names are entered into the tables.
+            let buffer = std::mem::take(&mut self.buffer);
+            let parsed = self.parse(&buffer[from..to]);
+            self.buffer = buffer;
+            match parsed {
+                Ok(Some(event)) => batch.push(event),
+                Ok(None) => {}
+                Err(Fault(column, problem)) => {
+                    let place = format!("line {}, column {}", self.line, column + 1);
+                    return Err(self.error(place, problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Parses one line; `None` for a comment or an empty line.
+    #[inline]
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Event>, Fault> {
+        let lead = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let line = line.trim_ascii_end();
+        let Some(&first) = line.get(lead) else { return Ok(None) };
+        if first == b'#' || line[lead..].starts_with(b"//") {
+            return Ok(None);
+        }
+        let thread_end = find(line, lead, b'|')
+            .ok_or_else(|| Fault(line.len(), "expected `|` after the thread's name".into()))?;
+        let thread_name = name(line, lead, thread_end, "a thread's name")?;
+        let thread = self.thread(thread_name, None);
+        let op_start = thread_end + 1;
+        let word_len = line[op_start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let mut at = op_start + word_len;
+        let word = &line[op_start..at];
+        let mut arguments = (&[][..], &[][..]);
+        let mut columns = (at, at);
+        if line.get(at) == Some(&b'(') {
+            let close = find(line, at, b')')
+                .ok_or_else(|| Fault(line.len(), "expected `)` after the operation's object".into()))?;
+            let comma = find(&line[..close], at, b',');
+            let first_end = comma.unwrap_or(close);
+            if close > at + 1 {
+                arguments.0 = name(line, at + 1, first_end, "an object's name")?;
+            }
+            if let Some(comma) = comma {
+                arguments.1 = name(line, comma + 1, close, "an object's name")?;
+                columns.1 = comma + 1;
+            }
+            columns.0 = at + 1;
+            at = close + 1;
+        }
+        if line.get(at) != Some(&b'|') {
+            return Err(Fault(at, "expected `|` and the location after the operation".into()));
+        }
+        let location = self.location(line, at + 1)?;
+        let op = self.op(word, op_start, arguments, columns, thread)?;
+        Ok(Some(Event { thread, location, context: ContextIx::ROOT, op }))
+    }
+
+    fn location(&mut self, line: &[u8], start: usize) -> Result<LocationIx, Fault> {
+        let digits = &line[start..];
+        if digits.is_empty() {
+            return Err(Fault(start, "expected a location, a number".into()));
+        }
+        let mut number: u32 = 0;
+        for (place, &byte) in digits.iter().enumerate() {
+            if !byte.is_ascii_digit() {
+                return Err(Fault(start + place, "expected a digit: the location is a number".into()));
+            }
+            number = number
+                .checked_mul(10)
+                .and_then(|number| number.checked_add(u32::from(byte - b'0')))
+                .ok_or_else(|| Fault(start, "the location does not fit into 32 bits".into()))?;
+        }
+        if number >= LOCATION_TABLE {
+            return Ok(self.tables.intern_location(Location::Foreign(number)));
+        }
+        let index = number as usize;
+        if self.locations.len() <= index {
+            self.locations.resize(index + 1, LocationIx::UNKNOWN);
+        }
+        if self.locations[index] == LocationIx::UNKNOWN {
+            self.locations[index] = self.tables.intern_location(Location::Foreign(number));
+        }
+        Ok(self.locations[index])
+    }
+
+    #[inline]
+    fn thread(&mut self, name: &[u8], parent: Option<ThreadIx>) -> ThreadIx {
+        let number = self.threads.number(name) as usize;
+        if number == self.thread_ix.len() {
+            // The first thread of the file is main; others appear by a fork or out of nowhere.
+            let ix = if number == 0 { ThreadIx::MAIN } else { self.tables.add_thread(parent) };
+            self.tables.threads[ix.index()].given_name = Some(self.threads.names[number].clone());
+            self.thread_ix.push(ix);
+        }
+        self.thread_ix[number]
+    }
+
+    fn variable(&mut self, name: &[u8]) -> Addr {
+        Addr(8 * (u64::from(self.variables.number(name)) + 1))
+    }
+
+    fn object(&mut self, name: &[u8]) -> ObjectId {
+        ObjectId(u64::from(self.objects.number(name)))
+    }
+
+    #[inline]
+    fn op(
+        &mut self,
+        word: &[u8],
+        column: usize,
+        (first, second): (&[u8], &[u8]),
+        columns: (usize, usize),
+        thread: ThreadIx,
+    ) -> Result<Op, Fault> {
+        let wants = match word {
+            b"begin" | b"end" | b"yield" | b"start" | b"exitthread" => 0,
+            b"waitbegin" | b"call" => 2,
+            _ => 1,
+        };
+        if wants >= 1 && first.is_empty() {
+            return Err(Fault(columns.0, "the operation needs an object in parentheses".into()));
+        }
+        if wants == 2 && second.is_empty() {
+            return Err(Fault(columns.0, "the operation needs two objects in parentheses".into()));
+        }
+        let two_allowed = wants == 2 || matches!(word, b"wait" | b"waitfail");
+        if !second.is_empty() && !two_allowed {
+            return Err(Fault(columns.1, "the operation takes one object only".into()));
+        }
+        let flags = LockFlags::default();
+        let rwlock = LockFlags { rwlock: true, ..flags };
+        let tried = LockFlags { patience: Patience::Try, ..flags };
+        let access = AccessFlags::default();
+        Ok(match word {
+            b"r" => Op::Read { addr: self.variable(first), size: 8, flags: access },
+            b"w" => Op::Write { addr: self.variable(first), size: 8, flags: access },
+            b"acq" => Op::Lock { lock: self.object(first), flags },
+            b"rel" => Op::Unlock { lock: self.object(first), flags },
+            b"fork" | b"join" | b"detach" => {
+                let child = self.thread(first, (word == b"fork").then_some(thread));
+                if child == thread && word != b"detach" {
+                    return Err(Fault(columns.0, "a thread cannot fork or join itself".into()));
+                }
+                if word == b"detach" {
+                    return Ok(Op::Detach { child });
+                }
+                if word == b"fork" { Op::Fork { child } } else { Op::Join { child } }
+            }
+            b"req" => Op::Request { lock: self.object(first), read: false, flags },
+            b"reqr" => Op::Request { lock: self.object(first), read: true, flags: rwlock },
+            b"acqr" => Op::ReadLock { lock: self.object(first), flags: rwlock },
+            b"acqw" => Op::Lock { lock: self.object(first), flags: rwlock },
+            b"relr" | b"relw" => Op::Unlock { lock: self.object(first), flags: rwlock },
+            b"try" => Op::Lock { lock: self.object(first), flags: tried },
+            b"tryfail" => Op::LockFailed { lock: self.object(first), flags: tried },
+            b"waitbegin" => Op::WaitBegin { cond: self.object(first), lock: self.object(second) },
+            b"wait" | b"waitfail" => {
+                let cond = self.object(first);
+                let lock = if second.is_empty() { cond } else { self.object(second) };
+                if word == b"wait" { Op::Wait { cond, lock } } else { Op::WaitFailed { cond, lock } }
+            }
+            b"notify" => Op::Signal { cond: self.object(first) },
+            b"notifyall" | b"notifyAll" => Op::Broadcast { cond: self.object(first) },
+            b"post" => Op::SemPost { sem: self.object(first) },
+            b"semreq" => Op::SemRequest { sem: self.object(first) },
+            b"semwait" => Op::SemWait { sem: self.object(first) },
+            b"enter" => Op::BarrierEnter { barrier: self.object(first) },
+            b"exit" => Op::BarrierExit { barrier: self.object(first) },
+            b"ar" | b"aw" | b"arw" => {
+                let kind = match word {
+                    b"ar" => AtomicKind::Load,
+                    b"aw" => AtomicKind::Store,
+                    _ => AtomicKind::Rmw,
+                };
+                let addr = self.variable(first);
+                Op::Atomic { addr, size: 8, kind, order: Order::SeqCst, read: 0, written: 0 }
+            }
+            b"send" => Op::Release { object: self.object(first) },
+            b"recv" => Op::Acquire { object: self.object(first) },
+            b"alloc" => Op::Alloc { addr: self.variable(first), size: 8 },
+            b"free" => Op::Free { addr: self.variable(first) },
+            b"begin" => Op::AtomicBegin { name: self.text(first) },
+            b"end" => Op::AtomicEnd { name: self.text(first) },
+            b"call" => Op::Custom { name: self.text(first), object: self.object(second) },
+            b"yield" => Op::Yield,
+            b"start" => {
+                let parent = self.tables.threads[thread.index()].parent.unwrap_or(ThreadIx::MAIN);
+                Op::Start { parent }
+            }
+            b"exitthread" => Op::End,
+            _ => {
+                let word = String::from_utf8_lossy(word);
+                let problem =
+                    format!("unknown operation `{word}`; known are r, w, acq, rel, fork, join and others");
+                return Err(Fault(column, problem));
+            }
+        })
+    }
+
+    fn text(&mut self, name: &[u8]) -> crate::ids::TextIx {
+        self.tables.intern_text(&String::from_utf8_lossy(name))
+    }
+}
+
+fn find(line: &[u8], from: usize, wanted: u8) -> Option<usize> {
+    line[from..].iter().position(|&byte| byte == wanted).map(|place| from + place)
+}
+
+/// Checks that `line[from..to]` can be a name.
+#[inline]
+fn name<'l>(line: &'l [u8], from: usize, to: usize, what: &str) -> Result<&'l [u8], Fault> {
+    let name = &line[from..to];
+    if name.is_empty() {
+        return Err(Fault(from, format!("expected {what}")));
+    }
+    let bad = |byte: u8| byte <= b' ' || byte == 0x7f || matches!(byte, b'|' | b'(' | b')');
+    match name.iter().position(|&byte| bad(byte)) {
+        Some(place) => Err(Fault(from + place, format!("{what} cannot contain this character"))),
+        None => Ok(name),
+    }
+}
+
+impl<R: Read> EventSource for StdReader<R> {
+    fn next_batch(&mut self, batch: &mut Vec<Event>) -> Result<(), TraceError> {
+        batch.clear();
+        if self.failed {
+            return Ok(());
+        }
+        let result = self.fill(batch);
+        self.failed = result.is_err();
+        result
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.size.map(|size| (self.consumed - (self.end - self.start) as u64, size))
+    }
+}
+
+/// Does a file begin like STD text? The first line that is no comment has two bars and a known beginning.
+pub fn looks_like_std(head: &[u8]) -> bool {
+    let lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let Some(line) =
+        lines.into_iter().find(|line| !line.is_empty() && line[0] != b'#' && !line.starts_with(b"//"))
+    else {
+        return head.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    };
+    line.iter().filter(|&&byte| byte == b'|').count() == 2 && line.iter().all(|byte| !byte.is_ascii_control())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::MemoryTrace;
+
+    fn read(text: &str) -> Result<MemoryTrace, TraceError> {
+        MemoryTrace::read(&mut StdReader::new(text.as_bytes(), "t.std", None))
+    }
+
+    fn problem(text: &str) -> String {
+        read(text).expect_err("the text is broken").to_string()
+    }
+
+    #[test]
+    fn reads_the_strict_form() {
+        let trace =
+            read("T0|fork(T1)|1\nT1|acq(L1)|2\nT1|w(V1)|3\nT1|rel(L1)|4\nT0|join(T1)|5\nT0|r(V1)|6").unwrap();
+        assert_eq!(trace.events.len(), 6);
+        assert_eq!(trace.events[0].op, Op::Fork { child: ThreadIx(1) });
+        assert_eq!(trace.events[1].thread, ThreadIx(1));
+        assert_eq!(trace.tables.location(trace.events[2].location), &Location::Foreign(3));
+        assert_eq!(trace.tables.threads[1].name, "1.1");
+        assert_eq!(trace.tables.threads[1].given_name.as_deref(), Some("T1"));
+        assert!(matches!(trace.events[5].op, Op::Read { addr: Addr(8), size: 8, .. }));
+    }
+
+    #[test]
+    fn reads_dialects_comments_and_long_names() {
+        let text = "# comment\n\n// another\r\n  main|begin|0\nmain|call(push,queue_number_one)|7\r\nmain|req(L)|1\n\
+                    main|wait(C,L)|2\nmain|notifyall(C)|3\nmain|acqr(RW)|4\nmain|relr(RW)|5\nmain|end|9999999\n";
+        let trace = read(text).unwrap();
+        assert_eq!(trace.events.len(), 8);
+        assert!(matches!(trace.events[5].op, Op::ReadLock { flags: LockFlags { rwlock: true, .. }, .. }));
+        assert_eq!(trace.tables.location(trace.events[7].location), &Location::Foreign(9_999_999));
+    }
+
+    #[test]
+    fn broken_lines_are_rejected_with_line_and_column() {
+        assert!(problem("T0|r(V1)|1\nT0|r(V1)\n").starts_with("t.std: line 2, column 9: expected `|`"));
+        assert!(problem("T0|r(V1)|\n").starts_with("t.std: line 1, column 10: expected a location"));
+        assert!(problem("T0|r(V1)|1x\n").starts_with("t.std: line 1, column 11: expected a digit"));
+        assert!(problem("T0|read(V1)|1\n").starts_with("t.std: line 1, column 4: unknown operation `read`"));
+        assert!(problem("T0|r(V1|1\n").contains("column 10: expected `)`"));
+        assert!(problem("T0|r()|1\n").contains("column 6: the operation needs an object"));
+        assert!(problem("T0|acq(L,M)|1\n").contains("column 10: the operation takes one object only"));
+        assert!(problem("|r(V1)|1\n").contains("column 1: expected a thread's name"));
+        assert!(problem("T 0|r(V1)|1\n").contains("column 2"));
+        assert!(problem("hello\n").contains("line 1, column 6: expected `|`"));
+        assert!(problem("T0|r(V1)|99999999999\n").contains("32 bits"));
+        assert!(problem("T0|fork(T0)|1\n").contains("cannot fork or join itself"));
+        let long = format!("T0|r({})|1", "x".repeat(LINE_BYTES_MAX * 40));
+        assert!(problem(&long).contains("longer than"));
+    }
+
+    #[test]
+    fn chunk_bounds_do_not_matter() {
+        struct Dribble<'a>(&'a [u8]);
+        impl Read for Dribble<'_> {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                let count = self.0.len().min(3).min(into.len());
+                into[..count].copy_from_slice(&self.0[..count]);
+                self.0 = &self.0[count..];
+                Ok(count)
+            }
+        }
+        let text = "T0|w(V1)|12\nT0|fork(T1)|3\nT1|r(V1)|4\n";
+        let whole = read(text).unwrap();
+        let parts = MemoryTrace::read(&mut StdReader::new(Dribble(text.as_bytes()), "t", None)).unwrap();
+        assert_eq!(whole.events, parts.events);
+    }
+
+    #[test]
+    fn sniffs_by_content() {
+        assert!(looks_like_std(b"# x\nT0|w(V1)|12\nT0|..."));
+        assert!(!looks_like_std(b"\x7fELF\x02"));
+        assert!(!looks_like_std(b"{\"a\": 1}"));
+    }
+
+    /// The reader takes whatever comes: mutated traces end in events or in an error with a place, never in a panic.
+    #[test]
+    fn mutated_input_never_panics() {
+        use crate::generate::{Rng, Shape, generate};
+        let trace = generate(&Shape { regions: true, calls: 2, ..Shape::everything(4, 200) }, 5);
+        let mut text = Vec::new();
+        write_std(&mut trace.source(), &mut text, Dialect::Extended).unwrap();
+        let mut rng = Rng::new(11);
+        let (mut errors, mut fine) = (0, 0);
+        for _ in 0..3_000 {
+            let mut bytes = text.clone();
+            for _ in 0..=rng.below(3) {
+                let place = rng.below(bytes.len() as u32) as usize;
+                match rng.below(3) {
+                    0 => bytes[place] = rng.below(256) as u8,
+                    1 => drop(bytes.remove(place)),
+                    _ => bytes.insert(place, b"|()\n,# T"[rng.below(8) as usize]),
+                }
+            }
+            match MemoryTrace::read(&mut StdReader::new(bytes.as_slice(), "m", None)) {
+                Ok(_) => fine += 1,
+                Err(error) => {
+                    assert!(error.place.starts_with("line "), "{error}");
+                    errors += 1;
+                }
+            }
+        }
+        assert!(errors > 500 && fine > 100, "{errors} errors, {fine} fine");
+    }
+}
