@@ -22,6 +22,10 @@
 //! its own `malloc` or `strlcpy` must link as it did before. Only the compiler's interface (`__tsan_*`) and Raddle's own
 //! names stay strong.
 //!
+//! Rust's own precompiled code refers to `rust_eh_personality`, the function that unwinding asks about each Rust frame. The
+//! runtime has no handlers, so its answer is always the same: go on unwinding ([`PERSONALITY`]). That is what lets
+//! `pthread_exit` and cancellation pass through interposed functions.
+//!
 //! The sections `.llvmbc` and `.llvmcmd` (bitcode that rustc leaves in its standard library) are removed, because
 //! binutils hand such objects to whatever LLVM plugin is installed, which dies on bitcode newer than itself.
 
@@ -33,6 +37,17 @@ use std::{env, fs};
 /// Level at which the embedded files are compressed. They are small and this runs once.
 const ZSTD_LEVEL: i32 = 19;
 
+/// `_URC_CONTINUE_UNWIND` is 8.
+const PERSONALITY: &str = "\
+    .section .text.rust_eh_personality,\"ax\",@progbits
+    .weak rust_eh_personality
+    .type rust_eh_personality,@function
+    rust_eh_personality: movl $8, %eax
+    ret
+    .size rust_eh_personality, .-rust_eh_personality
+    .section .note.GNU-stack,\"\",@progbits
+";
+
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let crates = manifest.parent().expect("crates/raddle has a parent").to_path_buf();
@@ -43,14 +58,6 @@ fn main() {
 
     for path in ["build.rs", "../raddle-rt", "../raddle-wire", "../../Cargo.toml"] {
         println!("cargo::rerun-if-changed={path}");
-    }
-
-    if !exports.exists() {
-        write(
-            &out.join("embedded.rs"),
-            b"pub const FILES: &[File] = &[];\npub const CONTENT_HASH: &str = \"none\";\n",
-        );
-        return;
     }
 
     let staging = out.join("embedded");
@@ -151,10 +158,11 @@ fn build_static_library(runtime: &Path, out: &Path) -> PathBuf {
         .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
         .env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "false")
         .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "false");
+    // 16-byte atomics are one instruction and not a call into libatomic, which a program need not have.
+    command.env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+cx16");
     // The outer build's flags (coverage, sanitizers, clippy as a compiler) must not reach the runtime.
     for name in [
         "RUSTFLAGS",
-        "CARGO_ENCODED_RUSTFLAGS",
         "CARGO_BUILD_RUSTFLAGS",
         "CARGO_TARGET_DIR",
         "CARGO_BUILD_TARGET_DIR",
@@ -192,12 +200,14 @@ impl Tools {
 
     /// Turns the static library into one object with only `names` global.
     fn localise(&self, archive: &Path, names: &[String], out: &Path, object: &Path) {
+        let personality = personality_object(out);
         let whole = out.join("raddle_rt.whole.o");
         run(Command::new(&self.linker)
             .args(self.linker_flavour)
             .args(["-r", "--whole-archive", "-o"])
             .arg(&whole)
-            .arg(archive));
+            .arg(archive)
+            .arg(personality));
         let keep = out.join("keep-global.txt");
         write(&keep, names.join("\n").as_bytes());
         let weak = out.join("weaken.txt");
@@ -226,7 +236,14 @@ fn driver() -> Command {
 
 fn link_shared(object: &Path, library: &Path) {
     run(driver()
-        .args(["-shared", "-Wl,-soname,libraddle_rt.so", "-Wl,-z,now", "-Wl,--gc-sections", "-o"])
+        .args([
+            "-shared",
+            "-Wl,-soname,libraddle_rt.so",
+            "-Wl,-z,now",
+            "-Wl,-z,defs",
+            "-Wl,--gc-sections",
+            "-o",
+        ])
         .arg(library)
         .arg(object)
         .args(["-ldl", "-lpthread"]));
@@ -234,6 +251,13 @@ fn link_shared(object: &Path, library: &Path) {
 
 fn empty_object(path: &Path) {
     run(driver().args(["-x", "c", "-c", "/dev/null", "-o"]).arg(path));
+}
+
+fn personality_object(out: &Path) -> PathBuf {
+    let (source, object) = (out.join("personality.s"), out.join("personality.o"));
+    write(&source, PERSONALITY.as_bytes());
+    run(driver().arg("-c").arg(&source).arg("-o").arg(&object));
+    object
 }
 
 /// Compresses the files and writes the Rust source that includes them.

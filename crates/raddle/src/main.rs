@@ -2,6 +2,7 @@
 
 mod commands;
 mod compiler;
+mod launch;
 mod runtime_files;
 
 use clap::Parser;

@@ -1,6 +1,7 @@
 //! One file a command. A command parses its own arguments and calls the crate that does the work.
 
 pub mod cc;
+pub mod record;
 
 use crate::compiler::choice::Language;
 use std::io::IsTerminal;
@@ -73,11 +74,13 @@ pub enum Command {
     Cc(cc::Args),
     #[command(name = "c++")]
     Cxx(cc::Args),
+    Record(record::Args),
 }
 
-pub fn dispatch(command: Command, _ctx: &Ctx) -> anyhow::Result<Exit> {
+pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
     match command {
         Command::Cc(args) => cc::run(Language::C, args),
         Command::Cxx(args) => cc::run(Language::Cxx, args),
+        Command::Record(args) => record::run(args, ctx),
     }
 }

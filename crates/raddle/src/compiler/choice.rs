@@ -113,12 +113,6 @@ impl Compiler {
         let output = self.command().arg("-dumpversion").stderr(Stdio::null()).output().ok()?;
         String::from_utf8_lossy(&output.stdout).trim().split('.').next()?.parse().ok()
     }
-
-    /// How it is called, for messages.
-    pub fn name(&self) -> String {
-        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
-        words.join(" ")
-    }
 }
 
 fn named(variable: &str) -> Option<Vec<OsString>> {

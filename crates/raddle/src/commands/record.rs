@@ -1,0 +1,128 @@
+//! `raddle record`: run a program once and keep a trace of what its threads did.
+
+use super::{Ctx, Exit};
+use crate::launch::process::{describe, shell_status};
+use crate::launch::recording::{Recording, record};
+use crate::launch::target::Target;
+use raddle_trace::region::{MessageLevel, RegionConfig};
+use raddle_wire::region::option;
+use std::path::PathBuf;
+
+/// Runs a program once and keeps a trace of what its threads did.
+///
+/// The program's input, output and exit status are its own (a signal N becomes status 128+N). A program that was not built
+/// by `raddle cc` is recorded too, but only its synchronisation.
+///
+/// Examples:
+///   raddle record bank.c                     compile bank.c, run it, write bank.trace
+///   raddle record -o t.trace a.c b.cpp -- 5  two files; the program gets the argument 5
+///   raddle record -- ./server --port 80      a program built by `raddle cc`
+///   raddle record -- /usr/bin/pbzip2 -k f    an unmodified program
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Where the trace goes (default: NAME.trace in this folder).
+    #[arg(short, long, value_name = "TRACE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    what: What,
+    /// Print the summary as JSON (on standard error: standard output is the program's).
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is recorded.
+#[derive(clap::Args, Clone, Debug)]
+pub struct What {
+    /// Record synchronisation only, no memory accesses.
+    #[arg(long)]
+    pub sync_only: bool,
+    /// Record memory accesses also before the first thread is created.
+    #[arg(long)]
+    pub from_start: bool,
+    /// Record every access, also those that repeat an earlier one of the same thread segment.
+    #[arg(long)]
+    pub keep_redundant: bool,
+    /// Do not record allocations.
+    #[arg(long)]
+    pub no_allocations: bool,
+    /// Seed of the run's one source of randomness.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl What {
+    pub fn config(&self) -> RegionConfig {
+        let mut options = 0;
+        for (wanted, bit) in [
+            (!self.sync_only, option::MEMORY),
+            (self.from_start, option::BEFORE_FIRST_FORK),
+            (self.keep_redundant, option::KEEP_REDUNDANT),
+            (!self.no_allocations, option::ALLOCATIONS),
+        ] {
+            if wanted {
+                options |= bit;
+            }
+        }
+        RegionConfig { options, seed: self.seed, ..RegionConfig::default() }
+    }
+}
+
+pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let path = args.output.unwrap_or_else(|| PathBuf::from(format!("{}.trace", args.target.name())));
+    let launch = args.target.launch()?;
+    let recording = record(&launch, &args.what.config(), &path, ctx)?;
+    show_messages(&recording, ctx);
+    if args.json {
+        eprintln!("{}", json(&recording));
+    } else if !ctx.quiet {
+        eprintln!("raddle: {}", sentence(&recording));
+    }
+    Ok(Exit::Status(shell_status(recording.status)))
+}
+
+/// What the runtime had to say. Notes are for those who ask.
+pub fn show_messages(recording: &Recording, ctx: &Ctx) {
+    for message in &recording.summary.messages {
+        let (shown, word) = match message.level {
+            MessageLevel::Note => (ctx.verbose > 0, "note"),
+            MessageLevel::Warning => (!ctx.quiet, "warning"),
+            MessageLevel::Error => (true, "error"),
+        };
+        if shown {
+            eprintln!("raddle: {word}: {}", message.text);
+        }
+    }
+}
+
+pub fn sentence(recording: &Recording) -> String {
+    let summary = &recording.summary;
+    let cut = summary.ending.cut.as_ref().map_or(String::new(), |why| format!("; the trace is cut: {why}"));
+    format!(
+        "{}: {} events of {} threads, {} KiB; the program {}{cut}",
+        summary.path.display(),
+        summary.ending.events,
+        summary.ending.threads,
+        summary.written.bytes.div_ceil(1024),
+        describe(recording.status)
+    )
+}
+
+fn json(recording: &Recording) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    let summary = &recording.summary;
+    serde_json::json!({
+        "trace": summary.path,
+        "events": summary.ending.events,
+        "threads": summary.ending.threads,
+        "bytes": summary.written.bytes,
+        "lost_accesses": summary.ending.lost_accesses,
+        "cut": summary.ending.cut,
+        "exit_status": recording.status.code(),
+        "signal": recording.status.signal(),
+        "messages": summary.messages,
+    })
+    .to_string()
+}

@@ -1,0 +1,181 @@
+//! Looking into a program before it is started.
+//!
+//! A program either *carries* the runtime (it was built by `raddle cc`), or it does not and the shared runtime is loaded
+//! into it with `LD_PRELOAD`, which sees its synchronisation but not its memory accesses. Three kinds of program
+//! cannot be observed at all, and it is better to say so than to let them crash: fully static ones (nothing can be put in
+//! front of the C library), those with another sanitizer's runtime (both want the same functions), and those for
+//! another processor.
+//!
+//! A script is none of these. It is started as it is, and the first instrumented program that it starts is the one that
+//! is recorded: that is what wrapper scripts (libtool's, for example) are for.
+
+use crate::compiler::Refusal;
+use crate::compiler::choice;
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, elf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What a program brings along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// The runtime is part of the executable or linked to it.
+    Runtime,
+    /// An ordinary dynamic program.
+    Nothing,
+    /// Not a binary: its interpreter runs it.
+    Script,
+}
+
+/// Every name that the runtime gives to the world and that is its alone starts with this.
+const MARKER_PREFIX: &str = "raddle_";
+
+/// Finds a program by path or by name.
+pub fn find(program: &Path) -> Result<PathBuf, Refusal> {
+    if let Some(found) = choice::find(program) {
+        return Ok(found);
+    }
+    let shown = program.display();
+    Err(Refusal(if program.is_dir() {
+        format!("{shown} is a folder, not a program")
+    } else if program.exists() {
+        format!("{shown} is not executable; make it so with `chmod +x {shown}`")
+    } else if program.components().count() > 1 {
+        format!("there is no program {shown}")
+    } else {
+        format!("there is no program {shown} in PATH; for one in this folder write ./{shown}")
+    }))
+}
+
+/// What the program carries, or why it cannot be observed.
+pub fn inspect(path: &Path) -> Result<Carries, Refusal> {
+    let shown = path.display();
+    let file = std::fs::File::open(path).map_err(|error| Refusal(format!("cannot read {shown}: {error}")))?;
+    let mode = file.metadata().map(|found| found.permissions().mode()).unwrap_or(0);
+    // SAFETY: the map is only read; a file that changes under us changes bytes that `object` checks as it goes.
+    let map = unsafe { memmap2::Mmap::map(&file) }
+        .map_err(|error| Refusal(format!("cannot read {shown}: {error}")))?;
+    let carries = inspect_bytes(&map).map_err(|problem| Refusal(format!("{shown} {problem}")))?;
+    if carries == Carries::Nothing && mode & 0o6000 != 0 {
+        return Err(Refusal(format!(
+            "{shown} runs with another user's rights, so nothing can be loaded into it; record a copy without the set-user-id bit"
+        )));
+    }
+    Ok(carries)
+}
+
+/// The problem is the rest of a sentence that begins with the program's name.
+fn inspect_bytes(bytes: &[u8]) -> Result<Carries, String> {
+    if !bytes.starts_with(&elf::ELFMAG) {
+        return Ok(Carries::Script);
+    }
+    let broken = |error: object::Error| format!("is not a sound ELF file: {error}");
+    if bytes.get(4) != Some(&elf::ELFCLASS64) || machine(bytes) != Some(elf::EM_X86_64) {
+        return Err("is not a 64-bit x86 program, which is all that Raddle can observe".into());
+    }
+    let header = elf::FileHeader64::<Endianness>::parse(bytes).map_err(broken)?;
+    let endian = header.endian().map_err(broken)?;
+    let segments = header.program_headers(endian, bytes).map_err(broken)?;
+    let file = object::File::parse(bytes).map_err(broken)?;
+
+    let defined: Vec<&str> = file
+        .dynamic_symbols()
+        .chain(file.symbols())
+        .filter(|symbol| symbol.is_definition())
+        .filter_map(|symbol| symbol.name().ok())
+        .collect();
+    let has = |name: &str| defined.contains(&name);
+    let ours = defined.iter().any(|name| name.starts_with(MARKER_PREFIX)) && has("__tsan_init");
+    let needed = needed_libraries(segments, endian, bytes).map_err(broken)?;
+    let needs = |prefix: &str| needed.iter().any(|name| name.starts_with(prefix));
+
+    for (library, symbol, name) in [
+        ("libtsan.", "__tsan_report_race_thunk", "thread"),
+        ("libclang_rt.tsan", "__tsan_get_report_data", "thread"),
+        ("libasan.", "__asan_init", "address"),
+        ("libclang_rt.asan", "__asan_init", "address"),
+        ("libclang_rt.msan", "__msan_init", "memory"),
+        ("liblsan.", "__lsan_do_leak_check", "leak"),
+    ] {
+        if needs(library) || (has(symbol) && !ours) {
+            return Err(format!(
+                "contains the compiler's own runtime of -fsanitize={name}, and two runtimes cannot share a process; build it with `raddle cc` and without that flag on the link line"
+            ));
+        }
+    }
+    if !segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP) {
+        return Err(
+            "is a fully static program, in which no library call can be observed; link it without -static"
+                .into(),
+        );
+    }
+    Ok(if ours || needs("libraddle_rt") { Carries::Runtime } else { Carries::Nothing })
+}
+
+fn machine(bytes: &[u8]) -> Option<u16> {
+    Some(u16::from_le_bytes([*bytes.get(18)?, *bytes.get(19)?]))
+}
+
+fn needed_libraries(
+    segments: &[elf::ProgramHeader64<Endianness>],
+    endian: Endianness,
+    bytes: &[u8],
+) -> object::Result<Vec<String>> {
+    let Some(dynamic) = segments.iter().find_map(|segment| segment.dynamic(endian, bytes).ok().flatten())
+    else {
+        return Ok(Vec::new());
+    };
+    let value = |tag: u32| {
+        dynamic.iter().find(|entry| entry.tag32(endian) == Some(tag)).map(|entry| entry.d_val(endian))
+    };
+    let (Some(address), Some(size)) = (value(elf::DT_STRTAB), value(elf::DT_STRSZ)) else {
+        return Ok(Vec::new());
+    };
+    let strings = segments
+        .iter()
+        .find_map(|segment| segment.data_range(endian, bytes, address, size).ok().flatten())
+        .unwrap_or_default();
+    Ok(dynamic
+        .iter()
+        .filter(|entry| entry.tag32(endian) == Some(elf::DT_NEEDED))
+        .filter_map(|entry| {
+            let name = strings.get(usize::try_from(entry.d_val(endian)).ok()?..)?;
+            let end = name.iter().position(|&byte| byte == 0)?;
+            Some(String::from_utf8_lossy(&name[..end]).into_owned())
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_test_program_itself_is_an_ordinary_one() {
+        let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(inspect_bytes(&bytes), Ok(Carries::Nothing));
+    }
+
+    #[test]
+    fn scripts_and_rubbish() {
+        assert_eq!(inspect_bytes(b"#!/bin/sh\n"), Ok(Carries::Script));
+        assert_eq!(inspect_bytes(b""), Ok(Carries::Script));
+        assert!(inspect_bytes(b"\x7fELF").unwrap_err().contains("64-bit"));
+        let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        bytes[18] = 40;
+        assert!(inspect_bytes(&bytes).unwrap_err().contains("64-bit x86"));
+        bytes[18] = 62;
+        // Whatever is cut off, the answer is an answer and not a panic.
+        for length in [20, 64, 100, 1000, 5000] {
+            let _ = inspect_bytes(&bytes[..length]);
+        }
+    }
+
+    #[test]
+    fn a_missing_program_says_what_to_do() {
+        let refusal = |path: &str| find(Path::new(path)).unwrap_err().to_string();
+        assert!(refusal("no-such-program-at-all").contains("./no-such-program-at-all"));
+        assert!(refusal("/no/such/program").contains("there is no program /no/such/program"));
+        assert!(refusal("/tmp/../tmp").contains("folder"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Starting a program and staying out of its way.
+//!
+//! The program inherits the three standard streams, the folder and the environment as they are; only `RADDLE_REGION` is
+//! added, and `LD_PRELOAD` when the runtime has to be loaded into it.
+//!
+//! # Signals
+//!
+//! Raddle has to live until the program is gone, or the end of the trace is lost. So it catches SIGINT, SIGTERM, SIGHUP and
+//! SIGQUIT and leaves it to the program what they mean: one sent to Raddle by another process is passed on; one that
+//! comes from the terminal (the kernel is its sender) has reached the program already, because a terminal signals the
+//! whole foreground group.
+
+use super::Launch;
+use crate::compiler::Refusal;
+use crate::runtime_files::RuntimeFiles;
+use anyhow::Context;
+use raddle_trace::region::Region;
+use raddle_wire::region::ENV_REGION;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::low_level::siginfo::Cause;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::thread::JoinHandle;
+
+/// A program that runs.
+pub struct Running {
+    child: Child,
+    signals: signal_hook::iterator::Handle,
+    forwarding: JoinHandle<()>,
+}
+
+/// Starts the program with the region in its environment.
+pub fn start(launch: &Launch, region: &Region) -> anyhow::Result<Running> {
+    let mut command = Command::new(&launch.program);
+    command.args(&launch.arguments).env(ENV_REGION, region.env_value());
+    if launch.preload {
+        command.env("LD_PRELOAD", with_preload(&RuntimeFiles::unpack()?));
+    }
+    if launch.fixed_addresses {
+        // SAFETY: `personality` is a bare system call, which is allowed between fork and exec.
+        unsafe { command.pre_exec(fix_addresses) };
+    }
+    // Signals are caught from before the start: none may end Raddle while the program lives.
+    let mut signals =
+        SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).context("cannot catch signals")?;
+    let child = command
+        .spawn()
+        .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+    let handle = signals.handle();
+    let pid = Pid::from_child(&child);
+    let forwarding = std::thread::spawn(move || {
+        for origin in &mut signals {
+            if origin.cause != Cause::Kernel
+                && let Some(signal) = Signal::from_named_raw(origin.signal)
+            {
+                // The program may be gone by now; then there is nobody to tell.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    });
+    Ok(Running { child, signals: handle, forwarding })
+}
+
+impl Running {
+    /// Waits for the program to end.
+    pub fn wait(mut self) -> anyhow::Result<ExitStatus> {
+        let status = self.child.wait().context("cannot wait for the program")?;
+        self.signals.close();
+        let _ = self.forwarding.join();
+        Ok(status)
+    }
+}
+
+/// Our library first, then what was there.
+fn with_preload(runtime: &RuntimeFiles) -> OsString {
+    let mut value = runtime.shared().into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        value.push(":");
+        value.push(others);
+    }
+    value
+}
+
+fn fix_addresses() -> std::io::Result<()> {
+    // SAFETY: the call takes no pointers.
+    let before = unsafe { libc::personality(0xffff_ffff) };
+    // SAFETY: as above.
+    let after = unsafe { libc::personality((before | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong) };
+    if before == -1 || after == -1 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The status a shell would report: the program's own, or 128 and the signal's number.
+pub fn shell_status(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128u8.wrapping_add(signal as u8),
+        (None, None) => 255,
+    }
+}
+
+/// How the program ended, as the end of a sentence.
+pub fn describe(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, Some(signal)) => {
+            let core = if status.core_dumped() { " (core dumped)" } else { "" };
+            format!("was ended by {}{core}", raddle_trace::file::meta::signal_name(signal))
+        }
+        (None, None) => "ended in an unknown way".into(),
+    }
+}

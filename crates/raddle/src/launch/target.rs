@@ -1,0 +1,70 @@
+//! What the user wants to run: source files, or a program behind `--`.
+
+use super::Launch;
+use super::inspect::{self, Carries};
+use crate::compiler::{Refusal, single};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Arguments of every command that runs a program.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Target {
+    /// C or C++ files: compiled and linked to one program, which is then run.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Program and its arguments; with FILE, the arguments of the compiled program.
+    #[arg(last = true, value_name = "PROGRAM [ARGS]")]
+    pub program: Vec<OsString>,
+    /// Flags for compiling FILE, such as "-O2 -DN=4" (default: -O0 -g -pthread).
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub cflags: Option<String>,
+    /// Run with the same addresses each time (as `setarch -R` does).
+    #[arg(long)]
+    pub fixed_addresses: bool,
+    /// Load the runtime also into scripts' interpreters. It is loaded into every other program that was not built by
+    /// `raddle cc`, where it sees synchronisation but no memory accesses.
+    #[arg(long)]
+    pub preload: bool,
+}
+
+impl Target {
+    /// Compiles what has to be compiled, finds the program, and refuses what cannot be observed.
+    pub fn launch(&self) -> anyhow::Result<Launch> {
+        let (program, arguments) = if self.files.is_empty() {
+            let Some((program, arguments)) = self.program.split_first() else {
+                return Err(
+                    Refusal("nothing to run; give source files, or a program behind `--`".into()).into()
+                );
+            };
+            (inspect::find(Path::new(program))?, arguments.to_vec())
+        } else {
+            if let Some(other) = self.files.iter().find(|file| !single::is_source(file)) {
+                return Err(Refusal(format!(
+                    "{0} is not a C or C++ source file; to run a program, write `-- {0}`",
+                    other.display()
+                ))
+                .into());
+            }
+            (single::build(&self.files, &self.flags())?, self.program.clone())
+        };
+        let carries = inspect::inspect(&program)?;
+        let preload = match carries {
+            Carries::Runtime => false,
+            Carries::Nothing => true,
+            Carries::Script => self.preload,
+        };
+        Ok(Launch { program, arguments, fixed_addresses: self.fixed_addresses, preload })
+    }
+
+    /// Short name for files that belong to the run.
+    pub fn name(&self) -> String {
+        let path = self.files.first().cloned().or_else(|| self.program.first().map(PathBuf::from));
+        path.as_deref()
+            .and_then(Path::file_stem)
+            .map_or_else(|| "program".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+
+    fn flags(&self) -> Vec<String> {
+        self.cflags.iter().flat_map(|flags| flags.split_whitespace()).map(str::to_owned).collect()
+    }
+}
