@@ -91,7 +91,6 @@ builtins! {
     Error "error" Always "(<Char>) -> a",
     Show "show" Always "(a) -> <Char>",
 
-    TransitiveClosure "mtransclose" External "({(a, a)}, {a}) -> {(a, a)}",
     RelationalImage "relational_image" External "({(a, b)}) -> (a) -> {b}",
     RelationalInverseImage "relational_inverse_image" External "({(a, b)}) -> (b) -> {a}",
     Transpose "transpose" External "({(a, b)}) -> {(b, a)}",
@@ -114,6 +113,7 @@ builtins! {
     LazyNorm "lazynorm" Transparent "(Proc) -> Proc",
 
     ModelCompress "model_compress" Refused "(Proc) -> Proc",
+    TransitiveClosure "mtransclose" Refused "({(a, a)}, {a}) -> {(a, a)}",
     Deter "deter" Refused "(Proc) -> Proc",
     FailureWatchdog "failure_watchdog" Refused "(Proc, {Event}, Event) -> Proc",
     TraceWatchdog "trace_watchdog" Refused "(Proc, {Event}, Event) -> Proc",

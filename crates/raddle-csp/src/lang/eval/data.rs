@@ -1,0 +1,383 @@
+//! Constructors, channels, dots and events.
+//!
+//! A constructor or channel is a value that collects fields: `c.0.1` is `c` with two. How many it takes is known from
+//! its type; which values a field may have is the set written in its declaration, evaluated when it is first needed.
+//! A written field may stand for several dotted values (`channel c : Pair.Bool` with `nametype Pair = A.B`).
+
+use std::rc::Rc;
+
+use super::value::{List, Set, Value};
+use super::{Evaluator, Fault, Result};
+use crate::lang::ast::{Decl, DeclId, Expr, ExprId};
+use crate::lang::resolve::{VarId, VarKind};
+use crate::lang::source::Span;
+use crate::process::{EventId, EventSetId};
+
+impl Evaluator {
+    /// The number of values a constructor or channel takes.
+    pub(super) fn arity(&self, con: VarId) -> usize {
+        self.program.types.fields.get(&con).map_or(0, |widths| widths.iter().sum())
+    }
+
+    fn is_complete(&self, value: &Value) -> bool {
+        match value {
+            Value::Data(con, fields) => {
+                fields.items.len() == self.arity(*con)
+                    && fields.items.last().is_none_or(|f| self.is_complete(f))
+            }
+            Value::Dot(parts) => parts.items.last().is_none_or(|p| self.is_complete(p)),
+            _ => true,
+        }
+    }
+
+    /// `a.b`
+    pub(super) fn dot(&self, left: Value, right: &Value) -> Value {
+        let mut whole: Vec<Value> = left.parts().to_vec();
+        for part in right.parts() {
+            match whole.last_mut() {
+                Some(last) if !self.is_complete(last) => *last = self.feed(last, part),
+                _ => whole.push(part.clone()),
+            }
+        }
+        Value::dotted(whole)
+    }
+
+    /// Gives an incomplete constructor its next field, or that field's next field.
+    fn feed(&self, data: &Value, field: &Value) -> Value {
+        let Value::Data(con, fields) = data else { return data.clone() };
+        let mut items = fields.items.clone();
+        match items.last_mut() {
+            Some(last) if !self.is_complete(last) => *last = self.feed(last, field),
+            _ => items.push(field.clone()),
+        }
+        Value::Data(*con, Rc::new(List::new(items)))
+    }
+
+    // ---- sets of types
+
+    /// The values of a datatype, subtype or nametype.
+    pub(super) fn type_set(&mut self, decl: DeclId, span: Span) -> Result<Set> {
+        if let Some(set) = self.type_sets.get(&decl) {
+            return Ok(set.clone());
+        }
+        if let Some(entry) = self.listing.iter_mut().find(|(d, _)| *d == decl) {
+            entry.1 = true;
+            return Ok(Set::Datatype(decl));
+        }
+        self.listing.push((decl, false));
+        let result = self.deeper(span, |this| this.list_type(decl, span));
+        let recursive = self.listing.pop().is_some_and(|(_, recursive)| recursive);
+        let set = if recursive { Set::Datatype(decl) } else { result? };
+        // What was listed while an outer datatype was open may mention that one only as a description.
+        if self.listing.is_empty() || !recursive {
+            self.type_sets.insert(decl, set.clone());
+        }
+        Ok(set)
+    }
+
+    fn list_type(&mut self, decl: DeclId, span: Span) -> Result<Set> {
+        let program = self.program.clone();
+        match program.ast.decl(decl) {
+            Decl::Nametype { set, .. } => self.field_set(*set),
+            Decl::Datatype { variants, .. } => {
+                let mut out = Vec::new();
+                for &con in program.resolved.defines.get(&decl).map_or(&[][..], |v| &v[1..]) {
+                    let sets = self.fields_of(con, span)?;
+                    if sets.iter().any(|s| !matches!(s, Set::List(_))) {
+                        return Ok(Set::Datatype(decl));
+                    }
+                    out.extend(self.completions(&Value::Data(con, Rc::default()), span)?);
+                    self.check_size(span, out.len())?;
+                }
+                debug_assert!(out.len() >= variants.iter().filter(|v| v.fields.is_none()).count());
+                Ok(Set::of(out))
+            }
+            Decl::Subtype { variants, .. } => {
+                let mut out = Vec::new();
+                for variant in variants {
+                    let key = (decl, variant.name.name.clone());
+                    let Some(&con) = program.resolved.signature_types.get(&key) else { continue };
+                    let head = Value::Data(con, Rc::default());
+                    match variant.fields {
+                        None => out.push(head),
+                        Some(fields) => {
+                            let set = self.field_set(fields)?;
+                            let place = program.ast.span(fields);
+                            for value in self.listed(&set, place)?.items.iter() {
+                                out.push(self.dot(head.clone(), value));
+                            }
+                        }
+                    }
+                }
+                Ok(Set::of(out))
+            }
+            _ => Err(Fault::new(span, "this is not a type")),
+        }
+    }
+
+    /// The set of a written field: a product of sets for dots and tuples.
+    fn field_set(&mut self, expr: ExprId) -> Result<Set> {
+        let program = self.program.clone();
+        let span = program.ast.span(expr);
+        match program.ast.expr(expr) {
+            Expr::Paren(inner) => self.field_set(*inner),
+            Expr::Dot(a, b) => {
+                let sets = vec![self.field_set(*a)?, self.field_set(*b)?];
+                self.product(sets, span, |this, parts| {
+                    let mut parts = parts.into_iter();
+                    let first = parts.next().unwrap_or(Value::Bool(false));
+                    parts.fold(first, |whole, part| this.dot(whole, &part))
+                })
+                .map(|r| r.unwrap_or_else(Set::Dots))
+            }
+            Expr::Tuple(list) => {
+                let sets = list.iter().map(|&e| self.field_set(e)).collect::<Result<Vec<_>>>()?;
+                self.product(sets, span, |_, parts| Value::Tuple(Rc::new(List::new(parts))))
+                    .map(|r| r.unwrap_or_else(Set::Tuples))
+            }
+            _ => match self.eval(expr, &None)? {
+                Value::Set(set) => Ok(set),
+                other => Err(self.wrong_kind(span, "a set", &other)),
+            },
+        }
+    }
+
+    /// All combinations, or the sets themselves when one has no end.
+    fn product(
+        &mut self,
+        sets: Vec<Set>,
+        span: Span,
+        join: impl Fn(&Self, Vec<Value>) -> Value,
+    ) -> Result<std::result::Result<Set, Rc<Vec<Set>>>> {
+        if sets.iter().any(|s| !matches!(s, Set::List(_))) {
+            return Ok(Err(Rc::new(sets)));
+        }
+        let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
+        for set in &sets {
+            let items = self.listed(set, span)?;
+            self.check_size(span, rows.len().saturating_mul(items.items.len()))?;
+            rows = rows
+                .iter()
+                .flat_map(|row| {
+                    items.items.iter().map(|item| [&row[..], std::slice::from_ref(item)].concat())
+                })
+                .collect();
+        }
+        Ok(Ok(Set::of(rows.into_iter().map(|row| join(self, row)).collect())))
+    }
+
+    /// The sets of the written fields of a constructor or channel.
+    pub(super) fn fields_of(&mut self, con: VarId, span: Span) -> Result<Rc<Vec<Set>>> {
+        if let Some(sets) = self.field_sets.get(&con) {
+            return Ok(sets.clone());
+        }
+        let program = self.program.clone();
+        let written = match program.resolved.var(con).kind {
+            VarKind::Channel(decl, _) => match program.ast.decl(decl) {
+                Decl::Channel { fields, .. } => *fields,
+                _ => None,
+            },
+            VarKind::Constructor(decl, index) => match program.ast.decl(decl) {
+                Decl::Datatype { variants, .. } => variants.get(index).and_then(|v| v.fields),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut sets = Vec::new();
+        let mut todo: Vec<ExprId> = written.into_iter().collect();
+        while let Some(expr) = todo.pop() {
+            match program.ast.expr(expr) {
+                Expr::Dot(a, b) => todo.extend([*b, *a]),
+                _ => sets.push(self.deeper(span, |this| this.field_set(expr))?),
+            }
+        }
+        let sets = Rc::new(sets);
+        // While a recursive datatype is being listed its own set is only a description; do not keep that.
+        if self.listing.is_empty() {
+            self.field_sets.insert(con, sets.clone());
+        }
+        Ok(sets)
+    }
+
+    /// Which written field the `index`-th value belongs to, and where that field begins.
+    fn field_at(&self, con: VarId, index: usize) -> (usize, usize) {
+        let mut start = 0;
+        for (i, &width) in self.program.types.fields.get(&con).into_iter().flatten().enumerate() {
+            if index < start + width {
+                return (i, start);
+            }
+            start += width;
+        }
+        (0, 0)
+    }
+
+    /// All complete values that begin with this one; itself if it is complete.
+    pub(super) fn completions(&mut self, value: &Value, span: Span) -> Result<Vec<Value>> {
+        let mut done = Vec::new();
+        let mut open = vec![value.clone()];
+        while let Some(value) = open.pop() {
+            self.step(span)?;
+            if self.is_complete(&value) {
+                done.push(value);
+                self.check_size(span, done.len())?;
+                continue;
+            }
+            for next in self.next_fields(&value, span)? {
+                let mut grown = value.clone();
+                for part in next.parts() {
+                    grown = self.dot(grown, part);
+                }
+                open.push(grown);
+            }
+            self.check_size(span, open.len())?;
+        }
+        done.reverse();
+        Ok(done)
+    }
+
+    /// The values the next written field of an incomplete value may have (or what is left of that field).
+    fn next_fields(&mut self, value: &Value, span: Span) -> Result<Vec<Value>> {
+        let data = value.parts().last().cloned().unwrap_or(Value::Bool(false));
+        let Value::Data(con, fields) = &data else { return Ok(Vec::new()) };
+        if let Some(last) = fields.items.last()
+            && !self.is_complete(last)
+        {
+            return self.next_fields(last, span);
+        }
+        let index = fields.items.len();
+        let (field, start) = self.field_at(*con, index);
+        let sets = self.fields_of(*con, span)?;
+        let Some(set) = sets.get(field) else { return Ok(Vec::new()) };
+        let listed = self.listed_field(set, *con, field, span)?;
+        let given = &fields.items[start..];
+        Ok(listed
+            .items
+            .iter()
+            .filter_map(|v| v.parts().strip_prefix(given).map(|rest| Value::dotted(rest.to_vec())))
+            .collect())
+    }
+
+    fn listed_field(&mut self, set: &Set, con: VarId, field: usize, span: Span) -> Result<Rc<List>> {
+        let name = self.program.resolved.var(con).path.clone();
+        let home = self.program.resolved.var(con).span;
+        self.listed(set, span).map_err(|fault| {
+            if matches!(set, Set::List(_)) {
+                return fault;
+            }
+            fault
+                .note(format!("all values of field {} of `{name}` are needed here", field + 1))
+                .also(home, "declared here")
+        })
+    }
+
+    /// What has to be added to `prefix` to get each of its completions.
+    pub(super) fn extensions(&mut self, prefix: &Value, span: Span) -> Result<Vec<Value>> {
+        let all = self.completions(prefix, span)?;
+        Ok(all.iter().map(|whole| Value::dotted(self.remainder(prefix, whole))).collect())
+    }
+
+    fn remainder(&self, prefix: &Value, whole: &Value) -> Vec<Value> {
+        match (prefix, whole) {
+            (Value::Data(_, given), Value::Data(_, all)) => {
+                let n = given.items.len();
+                let mut rest = match given.items.last() {
+                    Some(last) if !self.is_complete(last) => self.remainder(last, &all.items[n - 1]),
+                    _ => Vec::new(),
+                };
+                rest.extend_from_slice(&all.items[n..]);
+                rest
+            }
+            (Value::Dot(given), Value::Dot(all)) => {
+                let n = given.items.len();
+                let mut rest = match given.items.last() {
+                    Some(last) => self.remainder(last, &all.items[n - 1]),
+                    None => Vec::new(),
+                };
+                rest.extend_from_slice(&all.items[n..]);
+                rest
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The possible values of the next `width` fields of an incomplete value; of all that are left without a width.
+    pub(super) fn inputs(&mut self, prefix: &Value, width: Option<usize>, span: Span) -> Result<Vec<Value>> {
+        let Some(width) = width else { return self.extensions(prefix, span) };
+        // The common case: one field, and the declaration gives its set.
+        if width == 1 {
+            let next = self.next_fields(prefix, span)?;
+            if next.iter().all(|v| v.parts().len() == 1 && self.is_complete(v)) {
+                return Ok(next);
+            }
+        }
+        let mut out: Vec<Value> = self
+            .extensions(prefix, span)?
+            .iter()
+            .map(|v| Value::dotted(v.parts()[..width.min(v.parts().len())].to_vec()))
+            .collect();
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    // ---- events
+
+    /// The event that a value stands for.
+    pub(super) fn event(&mut self, value: &Value, span: Span) -> Result<EventId> {
+        if let Some(&event) = self.events.get(value) {
+            return Ok(event);
+        }
+        let Value::Data(con, fields) = value else {
+            return Err(self.wrong_kind(span, "an event", value));
+        };
+        if !matches!(self.program.resolved.var(*con).kind, VarKind::Channel(..)) {
+            return Err(self.wrong_kind(span, "an event", value));
+        }
+        if !self.is_complete(value) {
+            return Err(Fault::new(span, format!("`{}` is not a complete event", self.show_short(value)))
+                .note(format!("the channel has {} fields", self.arity(*con))));
+        }
+        let sets = self.fields_of(*con, span)?;
+        let mut start = 0;
+        let widths = self.program.types.fields.get(con).cloned().unwrap_or_default();
+        for (i, (set, width)) in sets.iter().zip(widths).enumerate() {
+            let field = Value::dotted(fields.items[start..start + width].to_vec());
+            if !self.member(&field, set, span)? {
+                let home = self.program.resolved.var(*con).span;
+                return Err(Fault::new(span, format!("`{}` is not an event", self.show_short(value)))
+                    .note(format!(
+                        "{} is not among the values declared for field {} of `{}`",
+                        self.show_short(&field),
+                        i + 1,
+                        self.program.resolved.var(*con).path
+                    ))
+                    .also(home, "the channel is declared here"));
+            }
+            start += width;
+        }
+        let channel = self.program.resolved.var(*con).path.clone();
+        let shown: Vec<String> = fields.items.iter().map(|f| self.show(f)).collect();
+        let event = self.arena.events.intern(&channel, &shown);
+        self.events.insert(value.clone(), event);
+        Ok(event)
+    }
+
+    /// A set of events for the engine.
+    pub(super) fn event_set(&mut self, value: &Value, span: Span) -> Result<EventSetId> {
+        let Value::Set(set) = value else { return Err(self.wrong_kind(span, "a set of events", value)) };
+        let listed = self.listed(set, span)?;
+        let events = listed.items.iter().map(|v| self.event(v, span)).collect::<Result<Vec<_>>>()?;
+        Ok(self.arena.set_of(events))
+    }
+
+    /// `Events`
+    pub(super) fn all_events(&mut self, span: Span) -> Result<Value> {
+        let program = self.program.clone();
+        let mut out = Vec::new();
+        for &channel in &program.resolved.channels {
+            out.extend(self.completions(&Value::Data(channel, Rc::default()), span)?);
+            self.check_size(span, out.len())?;
+        }
+        Ok(Value::Set(Set::of(out)))
+    }
+}

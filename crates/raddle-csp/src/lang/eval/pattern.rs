@@ -1,0 +1,245 @@
+//! Matching values with patterns.
+//!
+//! The parts of a dot pattern are matched like the parts of a dotted value: a constructor takes as many parts after it
+//! as it has fields, and the last part of the pattern takes everything that is left.
+
+use std::rc::Rc;
+
+use super::env::{Frame, Slot};
+use super::value::{List, Set, Value};
+use super::{Evaluator, Result};
+use crate::lang::ast::{Pat, PatId};
+use crate::lang::resolve::PatRef;
+
+/// Told about every variable that a pattern binds.
+type Binder<'a> = &'a mut dyn FnMut(PatId, PatRef, Value);
+
+impl Evaluator {
+    /// Matches an argument without evaluating it when the pattern does not look.
+    pub(super) fn match_slot(&mut self, pat: PatId, slot: &Slot, frame: &Rc<Frame>) -> Result<bool> {
+        match self.program.ast.pat(pat) {
+            Pat::Wildcard => Ok(true),
+            Pat::Name(_) => match self.program.resolved.pat_ref(pat) {
+                PatRef::Bind { slot: place, .. } => {
+                    frame.set(place, slot.clone());
+                    Ok(true)
+                }
+                _ => {
+                    let value = self.force(slot, self.program.ast.pat_span(pat))?;
+                    self.match_value(pat, &value, frame)
+                }
+            },
+            _ => {
+                let value = self.force(slot, self.program.ast.pat_span(pat))?;
+                self.match_value(pat, &value, frame)
+            }
+        }
+    }
+
+    pub(super) fn match_value(&mut self, pat: PatId, value: &Value, frame: &Rc<Frame>) -> Result<bool> {
+        self.bindings(pat, value, &mut |_, reference, value| {
+            if let PatRef::Bind { slot, .. } = reference {
+                frame.set(slot, Slot::Value(value));
+            }
+        })
+    }
+
+    pub(super) fn bindings(&mut self, pat: PatId, value: &Value, bind: Binder) -> Result<bool> {
+        let program = self.program.clone();
+        Ok(match (program.ast.pat(pat), value) {
+            (Pat::Error, _) => false,
+            (Pat::Wildcard, _) => true,
+            (Pat::Name(_) | Pat::Path(_), _) => match program.resolved.pat_ref(pat) {
+                PatRef::Constructor(var) => {
+                    matches!(value, Value::Data(con, list) if *con == var && list.items.is_empty())
+                }
+                reference @ PatRef::Bind { .. } => {
+                    bind(pat, reference, value.clone());
+                    true
+                }
+                PatRef::None => false,
+            },
+            (Pat::Int(n), Value::Int(m)) => n == m,
+            (Pat::Bool(a), Value::Bool(b)) => a == b,
+            (Pat::Char(a), Value::Char(b)) => a == b,
+            (Pat::Str(text), Value::Seq(_)) => *value == Value::string(text),
+            (Pat::Tuple(pats), Value::Tuple(list)) => {
+                pats.len() == list.items.len() && self.all(pats, &list.items, bind)?
+            }
+            (Pat::Seq(pats), Value::Seq(seq)) => {
+                pats.len() == seq.items().len() && self.all(pats, seq.items(), bind)?
+            }
+            (Pat::Set(pats), Value::Set(Set::List(list))) => {
+                pats.len() == list.items.len() && self.all(pats, &list.items, bind)?
+            }
+            (Pat::Concat(..), Value::Seq(_) | Value::SeqFrom(_)) => self.concat(pat, value, bind)?,
+            (Pat::Dot(..), _) => {
+                let pats = self.dot_parts(pat);
+                self.dotted(&pats, value, bind)?
+            }
+            (Pat::As(a, b), _) => self.bindings(*a, value, bind)? && self.bindings(*b, value, bind)?,
+            _ => false,
+        })
+    }
+
+    fn all(&mut self, pats: &[PatId], values: &[Value], bind: Binder) -> Result<bool> {
+        for (&pat, value) in pats.iter().zip(values) {
+            if !self.bindings(pat, value, bind)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// `p1 ^ p2 ^ ...`: all parts but one have a known length, the open one takes the rest.
+    fn concat(&mut self, pat: PatId, value: &Value, bind: Binder) -> Result<bool> {
+        let program = self.program.clone();
+        let mut parts = Vec::new();
+        let mut todo = vec![pat];
+        while let Some(pat) = todo.pop() {
+            match program.ast.pat(pat) {
+                Pat::Concat(a, b) => todo.extend([*b, *a]),
+                _ => parts.push(pat),
+            }
+        }
+        let length = |pat: PatId| match program.ast.pat(pat) {
+            Pat::Seq(list) => Some(list.len()),
+            Pat::Str(text) => Some(text.chars().count()),
+            _ => None,
+        };
+        if let Value::SeqFrom(start) = value {
+            // `<x> ^ s` against `<n..>`: take the known front off.
+            let (Some(&last), Some(front)) = (parts.last(), parts.split_last().map(|(_, f)| f.to_vec()))
+            else {
+                return Ok(false);
+            };
+            if length(last).is_some() || front.iter().any(|&p| length(p).is_none()) {
+                return Err(super::expr::endless_sequence(program.ast.pat_span(pat)));
+            }
+            let mut at = *start;
+            for part in front {
+                let n = length(part).unwrap_or(0) as i64;
+                let items = (at..at.saturating_add(n)).map(Value::Int).collect();
+                if !self.bindings(part, &Value::Seq(super::value::Seq::new(items)), bind)? {
+                    return Ok(false);
+                }
+                at = at.saturating_add(n);
+            }
+            return self.bindings(last, &Value::SeqFrom(at), bind);
+        }
+        let Value::Seq(seq) = value else { return Ok(false) };
+        let open = parts.iter().filter(|&&p| length(p).is_none()).count();
+        if open > 1 {
+            return Err(super::Fault::new(
+                program.ast.pat_span(pat),
+                "this pattern is ambiguous: more than one part has no fixed length",
+            ));
+        }
+        let fixed: usize = parts.iter().filter_map(|&p| length(p)).sum();
+        let total = seq.items().len();
+        if total < fixed || (open == 0 && total != fixed) {
+            return Ok(false);
+        }
+        let mut rest = seq.clone();
+        for (i, &part) in parts.iter().enumerate() {
+            let n = length(part).unwrap_or(total - fixed);
+            let matched = if i + 1 == parts.len() {
+                self.bindings(part, &Value::Seq(rest.clone()), bind)?
+            } else {
+                let items = rest.items()[..n].to_vec();
+                self.bindings(part, &Value::Seq(super::value::Seq::new(items)), bind)?
+            };
+            if !matched {
+                return Ok(false);
+            }
+            rest = rest.skip(n);
+        }
+        Ok(true)
+    }
+
+    pub(super) fn dot_parts(&self, pat: PatId) -> Vec<PatId> {
+        let mut parts = Vec::new();
+        let mut todo = vec![pat];
+        while let Some(pat) = todo.pop() {
+            match self.program.ast.pat(pat) {
+                Pat::Dot(a, b) => todo.extend([*b, *a]),
+                _ => parts.push(pat),
+            }
+        }
+        parts
+    }
+
+    /// How many values the parts of a dot pattern stand for, constructors taken with their fields.
+    pub(super) fn dot_width(&self, pat: PatId) -> usize {
+        let parts = self.dot_parts(pat);
+        let (mut at, mut width) = (0, 0);
+        while at < parts.len() {
+            at = self.skip_value(&parts, at);
+            width += 1;
+        }
+        width
+    }
+
+    fn skip_value(&self, parts: &[PatId], at: usize) -> usize {
+        let PatRef::Constructor(var) = self.program.resolved.pat_ref(parts[at]) else { return at + 1 };
+        let mut next = at + 1;
+        for _ in 0..self.arity(var) {
+            if next >= parts.len() {
+                break;
+            }
+            next = self.skip_value(parts, next);
+        }
+        next
+    }
+
+    /// Matches the parts of a dot pattern with the parts of a value.
+    fn dotted(&mut self, pats: &[PatId], value: &Value, bind: Binder) -> Result<bool> {
+        let values = value.parts().to_vec();
+        let mut at = 0;
+        for (i, value) in values.iter().enumerate() {
+            if at >= pats.len() {
+                return Ok(false);
+            }
+            let is_constructor = matches!(self.program.resolved.pat_ref(pats[at]), PatRef::Constructor(_));
+            if at + 1 == pats.len() && i + 1 < values.len() && !is_constructor {
+                let rest = Value::Dot(Rc::new(List::new(values[i..].to_vec())));
+                return self.bindings(pats[at], &rest, bind);
+            }
+            match self.take(pats, at, value, bind)? {
+                Some(next) => at = next,
+                None => return Ok(false),
+            }
+        }
+        Ok(at == pats.len())
+    }
+
+    /// Matches one value with the pattern parts from `at` on; returns where the next value's parts begin.
+    fn take(&mut self, pats: &[PatId], at: usize, value: &Value, bind: Binder) -> Result<Option<usize>> {
+        let PatRef::Constructor(var) = self.program.resolved.pat_ref(pats[at]) else {
+            let matched = self.bindings(pats[at], value, bind)?;
+            return Ok(matched.then_some(at + 1));
+        };
+        let Value::Data(con, fields) = value else { return Ok(None) };
+        if *con != var {
+            return Ok(None);
+        }
+        let mut next = at + 1;
+        let count = fields.items.len();
+        for (i, field) in fields.items.iter().enumerate() {
+            if next >= pats.len() {
+                return Ok(None);
+            }
+            let is_constructor = matches!(self.program.resolved.pat_ref(pats[next]), PatRef::Constructor(_));
+            if next + 1 == pats.len() && i + 1 < count && !is_constructor {
+                let rest = Value::Dot(Rc::new(List::new(fields.items[i..].to_vec())));
+                let matched = self.bindings(pats[next], &rest, bind)?;
+                return Ok(matched.then_some(next + 1));
+            }
+            match self.take(pats, next, field, bind)? {
+                Some(after) => next = after,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(next))
+    }
+}

@@ -1,0 +1,123 @@
+//! Prefixes: `c!x?y:A$z -> P`.
+//!
+//! Fields are taken from the left. An input `?` is an external choice over the values the field may have (those of its
+//! set, or those the channel declares), `$` an internal one, `!` is one value. A value that does not match the pattern
+//! of an input is not offered. As long as there is no `$` the result is one choice of prefixes.
+
+use std::rc::Rc;
+
+use super::env::{Env, Frame};
+use super::value::Value;
+use super::{Evaluator, Result};
+use crate::lang::ast::{Expr, ExprId, Field, FieldKind};
+use crate::process::ProcId;
+
+/// The parts of a prefix expression that do not change from branch to branch.
+struct Prefix<'a> {
+    id: ExprId,
+    channel: ExprId,
+    fields: &'a [Field],
+    then: ExprId,
+}
+
+impl Evaluator {
+    pub(super) fn prefix(&mut self, id: ExprId, env: &Env) -> Result<ProcId> {
+        let program = self.program.clone();
+        let Expr::Prefix { channel, fields, then } = program.ast.expr(id) else {
+            return Ok(self.arena.stop());
+        };
+        let head = self.eval(*channel, env)?;
+        let slots = program.resolved.frames.get(&id).copied().unwrap_or(0);
+        let frame = self.frame(slots, env);
+        let prefix = Prefix { id, channel: *channel, fields, then: *then };
+        let mut branches = Vec::new();
+        match self.choose(&prefix, 0, head, frame, &mut branches)? {
+            None => self.offer(id, branches),
+            Some(choice) => Ok(choice),
+        }
+    }
+
+    /// Takes the fields from `at` on. Pushes branches as long as all is deterministic; returns a process as soon as a
+    /// `$` makes it a choice of choices.
+    fn choose(
+        &mut self,
+        prefix: &Prefix,
+        at: usize,
+        value: Value,
+        frame: Rc<Frame>,
+        branches: &mut Vec<(crate::process::EventId, ProcId)>,
+    ) -> Result<Option<ProcId>> {
+        let Some(field) = prefix.fields.get(at) else {
+            let span = match prefix.fields.last() {
+                Some(last) => self.program.ast.span(prefix.channel).to(last.span),
+                None => self.program.ast.span(prefix.channel),
+            };
+            let event = self.event(&value, span)?;
+            let then = match self.eval(prefix.then, &Some(frame))? {
+                Value::Process(id) => id,
+                other => {
+                    return Err(self.wrong_kind(self.program.ast.span(prefix.then), "a process", &other));
+                }
+            };
+            let then = self.after(prefix.id, &value, event, then)?;
+            branches.push((event, then));
+            return Ok(None);
+        };
+        match field.kind {
+            FieldKind::Output(expr) => {
+                let output = self.eval(expr, &Some(frame.clone()))?;
+                let value = self.dot(value, &output);
+                self.choose(prefix, at + 1, value, frame, branches)
+            }
+            FieldKind::Input(pat, set) | FieldKind::Choose(pat, set) => {
+                let candidates = match set {
+                    Some(set) => {
+                        let span = self.program.ast.span(set);
+                        match self.eval(set, &Some(frame.clone()))? {
+                            Value::Set(set) => self.listed(&set, span)?.items.clone(),
+                            other => return Err(self.wrong_kind(span, "a set", &other)),
+                        }
+                    }
+                    None => {
+                        let last = at + 1 == prefix.fields.len();
+                        let width = if last { None } else { Some(self.dot_width(pat)) };
+                        self.inputs(&value, width, field.span)?
+                    }
+                };
+                let internal = matches!(field.kind, FieldKind::Choose(..));
+                let more_choices =
+                    prefix.fields[at + 1..].iter().any(|f| matches!(f.kind, FieldKind::Choose(..)));
+                let mut choices = Vec::new();
+                for candidate in candidates {
+                    let id = self.fresh_id();
+                    let next = frame.copy(id);
+                    if !self.match_value(pat, &candidate, &next)? {
+                        continue;
+                    }
+                    let value = self.dot(value.clone(), &candidate);
+                    if !internal && !more_choices {
+                        self.choose(prefix, at + 1, value, next, branches)?;
+                        continue;
+                    }
+                    let mut own = Vec::new();
+                    let choice = match self.choose(prefix, at + 1, value, next, &mut own)? {
+                        Some(choice) => choice,
+                        None => self.offer(prefix.id, own)?,
+                    };
+                    choices.push(choice);
+                }
+                if !internal && !more_choices {
+                    return Ok(None);
+                }
+                if !internal {
+                    return self.external(prefix.id, choices).map(Some);
+                }
+                if choices.is_empty() {
+                    return Err(super::Fault::new(field.span, "there is no value to choose from")
+                        .note("an internal choice needs at least one alternative"));
+                }
+                Ok(Some(self.arena.internal_choice(choices)))
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Values as text, in the notation of CSPM.
+
+use super::Evaluator;
+use super::value::{Code, List, Set, Value};
+use crate::process::ProcId;
+
+/// Longest text of a value inside a message or a name.
+const SHORT_MAX: usize = 80;
+
+impl Evaluator {
+    pub fn show(&self, value: &Value) -> String {
+        let mut out = String::new();
+        self.write(value, &mut out);
+        out
+    }
+
+    /// Like [`Self::show`], cut off where it gets long.
+    pub(super) fn show_short(&self, value: &Value) -> String {
+        let full = self.show(value);
+        if full.chars().count() <= SHORT_MAX {
+            return full;
+        }
+        let cut: String = full.chars().take(SHORT_MAX).collect();
+        // Names of calls have to stay different; the hash stands for what was cut off.
+        let hash = full
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        format!("{cut}...#{:08x}", hash >> 32)
+    }
+
+    fn write_list(&self, items: &[Value], out: &mut String) {
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            self.write(item, out);
+        }
+    }
+
+    fn write_dotted(&self, list: &List, out: &mut String) {
+        for (i, part) in list.items.iter().enumerate() {
+            if i > 0 {
+                out.push('.');
+            }
+            self.write(part, out);
+        }
+    }
+
+    fn write(&self, value: &Value, out: &mut String) {
+        match value {
+            Value::Int(n) => out.push_str(&n.to_string()),
+            Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+            Value::Char(c) => out.push_str(&format!("{c:?}")),
+            Value::Tuple(list) => {
+                out.push('(');
+                self.write_list(&list.items, out);
+                out.push(')');
+            }
+            Value::Seq(seq) => {
+                let text: Option<String> = seq
+                    .items()
+                    .iter()
+                    .map(|v| if let Value::Char(c) = v { Some(*c) } else { None })
+                    .collect();
+                match text {
+                    Some(text) if !text.is_empty() => out.push_str(&format!("{text:?}")),
+                    _ => {
+                        out.push('<');
+                        self.write_list(seq.items(), out);
+                        out.push('>');
+                    }
+                }
+            }
+            Value::SeqFrom(n) => out.push_str(&format!("<{n}..>")),
+            Value::Set(set) => self.write_set(set, out),
+            Value::Map(map) => {
+                out.push_str("(|");
+                for (i, (k, v)) in map.iter().enumerate() {
+                    out.push_str(if i > 0 { ", " } else { " " });
+                    self.write(k, out);
+                    out.push_str(" => ");
+                    self.write(v, out);
+                }
+                out.push_str(" |)");
+            }
+            Value::Data(con, fields) => {
+                out.push_str(&self.program.resolved.var(*con).path);
+                if !fields.items.is_empty() {
+                    out.push('.');
+                    self.write_dotted(fields, out);
+                }
+            }
+            Value::Dot(list) => self.write_dotted(list, out),
+            Value::Function(closure) => match closure.code {
+                Code::Definition(_, var) => out.push_str(&self.program.resolved.var(var).path),
+                Code::Lambda(_) => out.push_str(&format!("<function {}>", closure.id)),
+            },
+            Value::Builtin(builtin) => out.push_str(builtin.name()),
+            Value::Image(_) => out.push_str("<function>"),
+            Value::Process(id) => out.push_str(&self.show_process(*id)),
+        }
+    }
+
+    fn write_set(&self, set: &Set, out: &mut String) {
+        match set {
+            Set::List(list) => {
+                out.push('{');
+                self.write_list(&list.items, out);
+                out.push('}');
+            }
+            Set::Integers => out.push_str("Int"),
+            Set::From(n) => out.push_str(&format!("{{{n}..}}")),
+            Set::Chars => out.push_str("Char"),
+            Set::Processes => out.push_str("Proc"),
+            Set::Sequences(of) => {
+                out.push_str("Seq(");
+                self.write_set(of, out);
+                out.push(')');
+            }
+            Set::Subsets(of) => {
+                out.push_str("Set(");
+                self.write_set(of, out);
+                out.push(')');
+            }
+            Set::Maps(k, v) => {
+                out.push_str("Map(");
+                self.write_set(k, out);
+                out.push_str(", ");
+                self.write_set(v, out);
+                out.push(')');
+            }
+            Set::Datatype(decl) => {
+                let var = self.program.resolved.defines.get(decl).and_then(|v| v.first());
+                out.push_str(var.map_or("?", |&v| &self.program.resolved.var(v).path));
+            }
+            Set::Dots(sets) | Set::Tuples(sets) => {
+                let tuple = matches!(set, Set::Tuples(_));
+                out.push_str(if tuple { "(" } else { "" });
+                for (i, set) in sets.iter().enumerate() {
+                    if i > 0 {
+                        out.push_str(if tuple { ", " } else { "." });
+                    }
+                    self.write_set(set, out);
+                }
+                out.push_str(if tuple { ")" } else { "" });
+            }
+        }
+    }
+
+    /// A process is shown by its name; one without a name by its number, which tells different ones apart.
+    fn show_process(&self, id: ProcId) -> String {
+        match self.arena.get(id) {
+            crate::process::Process::Call(call) => self.arena.call_name(*call).to_owned(),
+            crate::process::Process::Stop => "STOP".into(),
+            crate::process::Process::Skip => "SKIP".into(),
+            crate::process::Process::Div => "DIV".into(),
+            _ => format!("<process {}>", id.0),
+        }
+    }
+}
