@@ -1,0 +1,262 @@
+//! Memory intervals (§5.2.2) and the reductions that go with them (§5.5.1, §5.5.3).
+//!
+//! Accesses have addresses and sizes; whether two of them touch the same memory is decided once, here. The bytes that
+//! accesses begin or end at cut memory into *intervals*: every access covers an interval whole or not at all, so two
+//! accesses overlap exactly if they have an interval in common.
+//!
+//! Dropped on the way, each if its reduction is on:
+//!
+//! * *redundant* accesses: the same code location touches the same bytes in the same way within one thread segment;
+//! * intervals that cannot race: touched by one thread only, or with no conflicting accesses by two;
+//! * intervals accessed by the same code in the same segments as another one: what holds for that one holds for them.
+//!
+//! # Deviation from the paper
+//!
+//! Figure 5.4 fuses neighbouring intervals that the same threads access in the same way. If `x` is protected by one mutex
+//! and its neighbour `y` by another, that makes an access to `x` conflict with one to `y`. Here intervals are merged by
+//! the third rule only, which looks at the very segments and code locations, so no reduction changes what is predicted.
+
+use crate::clocks::ReadEdge;
+use crate::ids::{LocksetIx, Pos};
+use crate::options::Reductions;
+use crate::prediction::Stats;
+use crate::program::{Access, AccessKind, Need, Program};
+use raddle_trace::model::EventIx;
+use raddle_trace::{LocationIx, ThreadIx};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+
+/// An interval of memory; numbered in the order of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IntervalIx(pub u32);
+
+impl IntervalIx {
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An access to an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    pub thread: ThreadIx,
+    pub location: LocationIx,
+    pub kind: AccessKind,
+    pub lockset: LocksetIx,
+    pub pos: Pos,
+    pub event: EventIx,
+}
+
+/// An interval and who accesses it.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    pub start: u64,
+    pub end: u64,
+    /// Sorted by everything that makes entries alike (thread, location, kind, locks held), then by position.
+    pub entries: Vec<Entry>,
+    /// Another interval stands for this one.
+    pub merged_into: Option<IntervalIx>,
+}
+
+/// Entries of an interval that are alike but for their position.
+pub type Group<'a> = &'a [Entry];
+
+impl Interval {
+    pub fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let alike = |a: &Entry, b: &Entry| {
+            (a.thread, a.location, a.kind, a.lockset) == (b.thread, b.location, b.kind, b.lockset)
+        };
+        self.entries.chunk_by(alike)
+    }
+
+    /// Two threads access it, and in a conflicting way.
+    fn can_race(&self) -> bool {
+        // Reads, writes, atomic reads, atomic writes, releases: which threads do each?
+        let mut by_kind: [Option<(ThreadIx, bool)>; 5] = [None; 5];
+        for entry in &self.entries {
+            let seen = &mut by_kind[entry.kind as usize];
+            match seen {
+                None => *seen = Some((entry.thread, false)),
+                Some((thread, several)) => *several |= *thread != entry.thread,
+            }
+        }
+        const KINDS: [AccessKind; 5] = [
+            AccessKind::Read,
+            AccessKind::Write,
+            AccessKind::AtomicRead,
+            AccessKind::AtomicWrite,
+            AccessKind::Free,
+        ];
+        let pairs = KINDS.iter().flat_map(|a| KINDS.iter().map(move |b| (*a, *b)));
+        pairs.filter(|(a, b)| a.conflicts(*b)).any(|(a, b)| {
+            match (by_kind[a as usize], by_kind[b as usize]) {
+                (Some((first, several)), Some((second, more))) => several || more || first != second,
+                _ => false,
+            }
+        })
+    }
+}
+
+/// All intervals of a program that are left to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Intervals {
+    pub intervals: Vec<Interval>,
+}
+
+/// Memory is looked at in units of this many bytes when deciding what is shared at all.
+const GRANULE: u64 = 8;
+
+impl Intervals {
+    pub fn new(program: &Program, reductions: Reductions, stats: &mut Stats) -> Intervals {
+        let mut accesses: Vec<Access> = program.accesses.clone();
+        if reductions.redundant {
+            drop_redundant(&mut accesses, program.thread_count());
+        }
+        stats.after_redundant = program.synchronisation + accesses.len() as u64;
+        if reductions.intervals {
+            drop_private(&mut accesses);
+        }
+        let mut bounds: Vec<u64> = Vec::with_capacity(accesses.len());
+        for access in &accesses {
+            bounds.push(access.start);
+            bounds.push(access.start.saturating_add(u64::from(access.size)));
+        }
+        bounds.sort_unstable();
+        bounds.dedup();
+        let mut intervals: Vec<Interval> = bounds
+            .windows(2)
+            .map(|pair| Interval { start: pair[0], end: pair[1], entries: Vec::new(), merged_into: None })
+            .collect();
+        for access in &accesses {
+            let first = bounds.partition_point(|&bound| bound < access.start);
+            let end = access.start.saturating_add(u64::from(access.size));
+            let lockset = program.threads[access.thread.index()].locksets[access.pos as usize];
+            let Access { kind, thread, pos, location, event, .. } = *access;
+            for interval in &mut intervals[first..] {
+                if interval.start >= end {
+                    break;
+                }
+                interval.entries.push(Entry { thread, location, kind, lockset, pos, event });
+            }
+        }
+        drop(accesses);
+        intervals.retain(|interval| !interval.entries.is_empty());
+        if reductions.intervals {
+            intervals.retain(Interval::can_race);
+        }
+        stats.intervals = intervals.len() as u64;
+        let entries: u64 = intervals.iter().map(|interval| interval.entries.len() as u64).sum();
+        stats.after_intervals = program.synchronisation + entries;
+        Intervals { intervals }
+    }
+
+    /// Who wrote what a thread read, across threads; needs the entries in observed order, so it comes before
+    /// [`Intervals::sort`].
+    pub fn read_edges(&self) -> Vec<ReadEdge> {
+        let mut edges: Vec<ReadEdge> = Vec::new();
+        for interval in &self.intervals {
+            let mut writer: Option<(ThreadIx, Pos)> = None;
+            for entry in &interval.entries {
+                if let Some((from, pos)) = writer
+                    && from != entry.thread
+                    && matches!(entry.kind, AccessKind::Read)
+                {
+                    edges.push(ReadEdge {
+                        from: Need { thread: from, pos },
+                        thread: entry.thread,
+                        pos: entry.pos,
+                    });
+                }
+                if entry.kind.writes() {
+                    writer = Some((entry.thread, entry.pos));
+                }
+            }
+        }
+        edges.sort_unstable_by_key(|edge| {
+            (edge.thread, edge.pos, edge.from.thread, std::cmp::Reverse(edge.from.pos))
+        });
+        edges.dedup_by_key(|edge| (edge.thread, edge.pos, edge.from.thread));
+        edges
+    }
+
+    /// Puts alike entries side by side, and merges intervals that are accessed alike.
+    pub fn sort(&mut self, reductions: Reductions, stats: &mut Stats) {
+        for interval in &mut self.intervals {
+            interval.entries.sort_unstable_by_key(|entry| {
+                (entry.thread, entry.location, entry.kind, entry.lockset, entry.pos, entry.event)
+            });
+            interval.entries.dedup_by_key(|e| (e.thread, e.location, e.kind, e.lockset, e.pos));
+        }
+        if !reductions.same_segment {
+            return;
+        }
+        let mut seen: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        for index in 0..self.intervals.len() {
+            let alike = |a: &Entry, b: &Entry| {
+                (a.thread, a.location, a.kind, a.pos) == (b.thread, b.location, b.kind, b.pos)
+            };
+            let mut hasher = FxHasher::default();
+            for entry in &self.intervals[index].entries {
+                (entry.thread, entry.location, entry.kind, entry.pos).hash(&mut hasher);
+            }
+            let same = seen.entry(hasher.finish()).or_default();
+            let entries = &self.intervals[index].entries;
+            let representative = same.iter().copied().find(|&other| {
+                let other = &self.intervals[other as usize].entries;
+                other.len() == entries.len() && other.iter().zip(entries).all(|(a, b)| alike(a, b))
+            });
+            match representative {
+                Some(other) => {
+                    stats.same_segment_removed += entries.len() as u64;
+                    stats.redundant_checks += 1;
+                    self.intervals[index].merged_into = Some(IntervalIx(other));
+                }
+                None => same.push(index as u32),
+            }
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (IntervalIx, &Interval)> {
+        self.intervals.iter().enumerate().map(|(index, interval)| (IntervalIx(index as u32), interval))
+    }
+}
+
+/// What one thread accessed since its last step.
+#[derive(Default)]
+struct Segment {
+    pos: Pos,
+    seen: FxHashSet<(u64, u32, AccessKind, LocationIx)>,
+}
+
+/// The off-line form of the on-line cache of §5.5.1, without its limit of 100 entries.
+fn drop_redundant(accesses: &mut Vec<Access>, threads: usize) {
+    let mut segments: Vec<Segment> = (0..threads).map(|_| Segment::default()).collect();
+    accesses.retain(|access| {
+        let segment = &mut segments[access.thread.index()];
+        if segment.pos != access.pos {
+            segment.pos = access.pos;
+            segment.seen.clear();
+        }
+        segment.seen.insert((access.start, access.size, access.kind, access.location))
+    });
+}
+
+/// Drops accesses that touch only memory of one thread, or memory that nobody writes.
+fn drop_private(accesses: &mut Vec<Access>) {
+    const SEVERAL: u32 = u32::MAX;
+    let granules = |access: &Access| {
+        let end = access.start.saturating_add(u64::from(access.size).saturating_sub(1));
+        access.start / GRANULE..=end / GRANULE
+    };
+    let mut owners: FxHashMap<u64, (u32, bool)> = FxHashMap::default();
+    for access in accesses.iter() {
+        for granule in granules(access) {
+            let (owner, written) = owners.entry(granule).or_insert((access.thread.0, false));
+            if *owner != access.thread.0 {
+                *owner = SEVERAL;
+            }
+            *written |= access.kind.writes();
+        }
+    }
+    accesses.retain(|access| granules(access).any(|granule| owners[&granule] == (SEVERAL, true)));
+}

@@ -1,0 +1,133 @@
+//! The outcome of a prediction.
+
+use crate::candidate::{Candidate, Party};
+use crate::intervals::{IntervalIx, Intervals};
+use crate::names::Names;
+use crate::program::Program;
+use crate::witness::Witness;
+use raddle_trace::MemoryTrace;
+use raddle_trace::schedule::Schedule;
+
+/// How a query was answered, counted for the statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Pairs of segments shown to be reachable together by the closure that keeps every observed read.
+    pub by_strict_closure: u64,
+    /// ... by the closure that does not.
+    pub by_closure: u64,
+    /// ... by the search.
+    pub by_search: u64,
+    /// Shown to be unreachable by an exhausted search.
+    pub refuted: u64,
+    /// Given up.
+    pub undecided: u64,
+}
+
+/// What the reductions did: the columns of tables 5.7 and 5.8, and how the rest was decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events of the trace: "no cache".
+    pub events: u64,
+    /// Without redundant accesses: "with cache".
+    pub after_redundant: u64,
+    /// With memory grouped into intervals, and without intervals that cannot race: "total".
+    pub after_intervals: u64,
+    /// Synchronisation events: "synch".
+    pub synchronisation: u64,
+    /// Events removed by the hybrid filter.
+    pub hybrid_removed: u64,
+    /// Events removed by same-segment merging.
+    pub same_segment_removed: u64,
+    /// Checks saved by same-segment merging: "redundant".
+    pub redundant_checks: u64,
+    /// Intervals left to check: "final".
+    pub final_checks: u64,
+    pub intervals: u64,
+    pub answers: Answers,
+    /// States visited by searches.
+    pub states: u64,
+}
+
+/// What was not looked at, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unexplored {
+    /// The budget ran out before these pairs of segments were decided.
+    Pairs { count: u64 },
+    /// The search for stuck states looked at windows of so many events only.
+    Windows { events: u32, exhausted: u64, given_up: u64 },
+    /// More candidates than asked for.
+    Candidates { left_out: u64 },
+    /// Steps of the trace that the model would not have allowed where they were observed; what follows from them is
+    /// uncertain.
+    Oddities { count: u64 },
+    /// The trace says that it lost accesses.
+    Lost { accesses: u64 },
+}
+
+impl std::fmt::Display for Unexplored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unexplored::Pairs { count } => {
+                write!(
+                    f,
+                    "{count} pairs of thread segments were not decided within the budget (raise --budget)"
+                )
+            }
+            Unexplored::Windows { events, exhausted, given_up } => write!(
+                f,
+                "the search for deadlocks looked at windows of {events} events only: {exhausted} searched whole, \
+                 {given_up} given up (raise --budget)"
+            ),
+            Unexplored::Candidates { left_out } => {
+                write!(f, "{left_out} further candidates were left out (raise --candidates)")
+            }
+            Unexplored::Oddities { count } => write!(
+                f,
+                "{count} events are not possible where the trace has them (a cut trace, an unbalanced lock, a \
+                 spurious wake-up); they were taken as they are"
+            ),
+            Unexplored::Lost { accesses } => {
+                write!(
+                    f,
+                    "the recording left out {accesses} accesses; races between them cannot be predicted"
+                )
+            }
+        }
+    }
+}
+
+/// What the model says as a whole; the questions that the CSPM files of `--emit-csp` ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Some reordering gets stuck: no thread can move, some have not ended, and none has left the observed path.
+    pub stuck: bool,
+    /// Intervals with a race.
+    pub racy: Vec<IntervalIx>,
+}
+
+/// Everything a prediction found.
+#[derive(Clone, Debug, Default)]
+pub struct Prediction {
+    /// Races first, each kind in the order of its first party's event.
+    pub candidates: Vec<Candidate>,
+    pub stats: Stats,
+    pub unexplored: Vec<Unexplored>,
+    pub verdict: Verdict,
+    /// The program that the trace shows, and the memory it shares.
+    pub program: Program,
+    pub intervals: Intervals,
+    pub names: Names,
+}
+
+impl Prediction {
+    /// The schedule of a candidate: `candidate.parties` and `candidate.witness`, or one of its alternatives.
+    pub fn schedule(
+        &self,
+        trace: &MemoryTrace,
+        about: &str,
+        parties: &[Party],
+        witness: &Witness,
+    ) -> Schedule {
+        witness.schedule(trace, &self.program, &self.names, about, parties)
+    }
+}

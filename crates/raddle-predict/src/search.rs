@@ -1,0 +1,177 @@
+//! The search: is there a reordering that reaches these positions?
+//!
+//! Depth first over the positions of all threads, from a state of the observed run. A thread that is wanted at a position
+//! never goes beyond it; every other thread goes wherever it has to. Each state is visited once
+//! ([`State::fingerprint`]), and only a stubborn set of threads is tried in it ([`crate::stubborn`]), chosen around a
+//! thread that has not come to its place yet: what has nothing to do with the goal is not touched.
+//!
+//! The order in which threads are tried decides only how soon a witness is found and which one; threads whose next step
+//! came earliest in the observed run go first, so that witnesses stay close to it.
+
+use crate::closure::Target;
+use crate::ids::Pos;
+use crate::state::{State, Status, Undo};
+use crate::stubborn::{Choice, Stubborn};
+use raddle_trace::ThreadIx;
+use rustc_hash::FxHashSet;
+
+/// How a search ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The threads that move, one step each, from the state the search began in.
+    Found(Vec<ThreadIx>),
+    /// There is none.
+    Impossible,
+    /// There may be one, but the budget is used up.
+    GaveUp,
+}
+
+/// How many states may still be visited, and how many were.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    pub left: u64,
+    pub used: u64,
+}
+
+impl Budget {
+    pub fn new(states: u64) -> Budget {
+        Budget { left: states, used: 0 }
+    }
+
+    /// Takes one state; false when there is none left.
+    pub fn spend(&mut self) -> bool {
+        self.used += 1;
+        let some = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        some
+    }
+}
+
+struct Frame {
+    choice: Choice,
+    next: usize,
+    /// The move that led here.
+    moved: Option<(ThreadIx, Undo)>,
+}
+
+/// A search over the states of one program.
+pub struct Search {
+    stubborn: Stubborn,
+    visited: FxHashSet<u128>,
+    frames: Vec<Frame>,
+}
+
+impl Search {
+    pub fn new(threads: usize) -> Search {
+        Search { stubborn: Stubborn::new(threads), visited: FxHashSet::default(), frames: Vec::new() }
+    }
+
+    /// Looks for a way from `state` to all targets at once. The state is unchanged afterwards.
+    pub fn reach(&mut self, state: &mut State<'_>, targets: &[Target], budget: &mut Budget) -> Outcome {
+        let mut limit: Vec<Pos> =
+            state.program.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
+        for target in targets {
+            limit[target.thread.index()] = target.pos;
+            if state.at[target.thread.index()] > target.pos {
+                return Outcome::Impossible;
+            }
+        }
+        let mut outcome = Outcome::Impossible;
+        self.walk(state, budget, |stubborn, state, path| {
+            let seeds: Choice = targets
+                .iter()
+                .filter(|target| state.at[target.thread.index()] < target.pos)
+                .map(|target| target.thread)
+                .collect();
+            if seeds.is_empty() {
+                outcome = Outcome::Found(path());
+                return None;
+            }
+            // A target that can never move again makes its stubborn set empty: dead end.
+            Some(stubborn.smallest(state, &limit, &seeds))
+        });
+        if outcome == Outcome::Impossible && budget.left == 0 {
+            outcome = Outcome::GaveUp;
+        }
+        outcome
+    }
+
+    /// Visits every stuck state: no thread can move, and some have not come to their limit. `found` says whether to go
+    /// on. Returns false if the budget ran out.
+    pub fn stuck(
+        &mut self,
+        state: &mut State<'_>,
+        limit: &[Pos],
+        budget: &mut Budget,
+        mut found: impl FnMut(&State<'_>, Vec<ThreadIx>) -> bool,
+    ) -> bool {
+        let threads: Vec<ThreadIx> = state.program.thread_ids().collect();
+        self.walk(state, budget, |stubborn, state, path| {
+            let enabled: Choice = threads
+                .iter()
+                .copied()
+                .filter(|&thread| state.status(thread, limit[thread.index()]) == Status::Enabled)
+                .collect();
+            if enabled.is_empty() {
+                let all_done =
+                    threads.iter().all(|&thread| state.at[thread.index()] >= limit[thread.index()]);
+                if !all_done && !found(state, path()) {
+                    return None;
+                }
+                return Some(Choice::new());
+            }
+            Some(stubborn.smallest(state, limit, &enabled))
+        });
+        budget.left > 0
+    }
+
+    /// Depth first search. `visit` is called once for each state, with a way to ask for the path to it, and says which
+    /// threads to try from there; `None` ends the search.
+    fn walk(
+        &mut self,
+        state: &mut State<'_>,
+        budget: &mut Budget,
+        mut visit: impl FnMut(&mut Stubborn, &State<'_>, &dyn Fn() -> Vec<ThreadIx>) -> Option<Choice>,
+    ) {
+        self.visited.clear();
+        self.frames.clear();
+        let mut moved: Option<(ThreadIx, Undo)> = None;
+        'descend: loop {
+            let known = !self.visited.insert(state.fingerprint());
+            let mut stop = !known && !budget.spend();
+            if !known && !stop {
+                let frames = &self.frames;
+                let last = moved.as_ref().map(|(thread, _)| *thread);
+                let path = || {
+                    let moves =
+                        frames.iter().filter_map(|frame| frame.moved.as_ref().map(|(thread, _)| *thread));
+                    moves.chain(last).collect()
+                };
+                match visit(&mut self.stubborn, state, &path) {
+                    Some(mut choice) => {
+                        choice.sort_by_key(|&thread| state.next_step(thread).map(|step| step.event));
+                        self.frames.push(Frame { choice, next: 0, moved: moved.take() });
+                    }
+                    None => stop = true,
+                }
+            }
+            if let Some((thread, undo)) = moved.take() {
+                state.undo(thread, &undo);
+            }
+            // Find the next thread to try, going back as far as necessary.
+            while let Some(frame) = self.frames.last_mut() {
+                if !stop && let Some(&thread) = frame.choice.get(frame.next) {
+                    frame.next += 1;
+                    let undo = state.take(thread);
+                    moved = Some((thread, undo));
+                    continue 'descend;
+                }
+                if let Some((thread, undo)) = frame.moved.take() {
+                    state.undo(thread, &undo);
+                }
+                self.frames.pop();
+            }
+            return;
+        }
+    }
+}

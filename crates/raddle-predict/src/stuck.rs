@@ -1,0 +1,551 @@
+//! Deadlocks, blocked threads, missed signals: reorderings that get stuck.
+//!
+//! A state is stuck if no thread can take its next step and some have not ended. RaceQuest asks the CSP checker for one
+//! (§4.5.1); here all of them are visited, by a search that tries only stubborn sets, which preserve every stuck state.
+//!
+//! What keeps the search small: locks that can never be part of a deadlock are taken out first ([`without_leaf_locks`]).
+//! If nothing that blocks is left, there is nothing to search. If the budget does not suffice, windows of the trace are
+//! searched, each from the observed state at its beginning, overlapping by half.
+//!
+//! # Reading a stuck state
+//!
+//! A thread that has left the observed path, or whose future the trace does not show, could do anything: release what it
+//! holds, signal, post. Whoever waits for such a thread is not stuck for sure, and neither is who waits for those. What
+//! is left after taking them away waits for each other for good. Among these, threads that wait in a circle are a
+//! *deadlock*; a thread waiting on a condition whose signal was sent before it began to wait *missed the signal*; any
+//! other thread that waits for what nobody will do is a *blocked thread*.
+
+use crate::candidate::{Candidate, CandidateKind, Party, Role};
+use crate::clocks::Clocks;
+use crate::closure::Target;
+use crate::ids::{LockIx, Pos};
+use crate::lock_cycles::lock_cycles;
+use crate::options::Options;
+use crate::prediction::{Unexplored, Verdict};
+use crate::program::{Action, Program};
+use crate::races::held_at;
+use crate::reach::{Answer, Question, Reach};
+use crate::search::{Budget, Search};
+use crate::state::{State, Status};
+use crate::witness::{Fidelity, Witness};
+use raddle_trace::{LocationIx, MemoryTrace, ThreadIx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Stuck states without anything new after which the search ends.
+const REPEATS_MAX: u64 = 20_000;
+/// Questions about one abstract lock cycle that are left to the search.
+const CYCLE_QUESTIONS_MAX: usize = 8;
+/// Smallest window that is worth a search.
+const WINDOW_MIN: u32 = 64;
+
+/// A program in which locks that cannot take part in a deadlock are no longer locks; `None` if nothing in it can block for
+/// good.
+///
+/// A lock that only one thread uses never blocks. A *leaf* lock is one under which threads do nothing that can block or
+/// be observed by others, except to take and release other leaf locks: whoever holds it will release it, and it does not
+/// matter to anybody when. Runs in which two such critical sections overlap can be put in an order in which they do not,
+/// because everything inside commutes with everything outside; so the same stuck states are reachable.
+pub fn without_leaf_locks(program: &Program) -> Option<Program> {
+    let count = program.locks.len();
+    let mut inner: Vec<FxHashSet<LockIx>> = vec![FxHashSet::default(); count];
+    let mut keep = vec![false; count];
+    for thread in program.thread_ids() {
+        let steps = &program.threads[thread.index()];
+        for (pos, step) in steps.steps.iter().enumerate() {
+            let held = &program.locksets[steps.locksets[pos].index()];
+            match step.action {
+                Action::Lock { lock, tries: false, .. } => {
+                    for (outer, _) in held {
+                        inner[outer.index()].insert(lock);
+                    }
+                }
+                Action::Free if program.needs_of(step).is_empty() => {}
+                Action::Unlock { .. } => {}
+                action => {
+                    if let Action::Lock { lock, .. } = action {
+                        keep[lock.index()] = true;
+                    }
+                    for (outer, _) in held {
+                        keep[outer.index()] = true;
+                    }
+                }
+            }
+        }
+    }
+    for (index, lock) in program.locks.iter().enumerate() {
+        let open = |holds: &[crate::program::Hold]| holds.iter().any(|hold| hold.release == Pos::MAX);
+        keep[index] |= lock.uses.iter().any(|(_, uses)| open(&uses.exclusive) || open(&uses.shared));
+    }
+    // Leaves, innermost first; what is left over is in a circle or has something observable inside.
+    let mut leaf = vec![false; count];
+    loop {
+        let found: Vec<usize> = (0..count)
+            .filter(|&lock| !leaf[lock] && !keep[lock] && inner[lock].iter().all(|inner| leaf[inner.index()]))
+            .collect();
+        if found.is_empty() {
+            break;
+        }
+        for lock in found {
+            leaf[lock] = true;
+        }
+    }
+    for (index, lock) in program.locks.iter().enumerate() {
+        leaf[index] |= lock.uses.len() <= 1 && !lock.uses.iter().any(|(_, uses)| has_open(uses));
+    }
+    let mut reduced = program.clone();
+    let mut blocks = false;
+    for thread in &mut reduced.threads {
+        for step in &mut thread.steps {
+            match &mut step.action {
+                Action::Lock { lock, .. } | Action::Unlock { lock, .. } if leaf[lock.index()] => {
+                    step.action = Action::Free;
+                }
+                Action::WaitBegin { lock, .. } if *lock != LockIx::NONE && leaf[lock.index()] => {
+                    *lock = LockIx::NONE
+                }
+                Action::Lock { .. }
+                | Action::Wait { .. }
+                | Action::BarrierExit { .. }
+                | Action::SemWait { .. }
+                | Action::OncePassed { .. } => blocks = true,
+                _ => {}
+            }
+        }
+    }
+    blocks.then_some(reduced)
+}
+
+fn has_open(uses: &crate::program::LockUse) -> bool {
+    uses.exclusive.iter().chain(&uses.shared).any(|hold| hold.release == Pos::MAX)
+}
+
+/// What candidates are told apart by: kind, and the code locations (or, where unknown, the steps) that are blocked.
+type StuckKey = (CandidateKind, Vec<(LocationIx, u32, Pos)>);
+
+pub struct Stuck<'a, 'p> {
+    trace: &'a MemoryTrace,
+    program: &'p Program,
+    must: &'a Clocks,
+    options: &'a Options,
+    reach: &'a mut Reach<'p>,
+    found: FxHashMap<StuckKey, Candidate>,
+    order: Vec<StuckKey>,
+}
+
+/// What a search of some windows came to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    exhausted: u64,
+    given_up: u64,
+}
+
+impl<'a, 'p> Stuck<'a, 'p> {
+    pub fn new(
+        trace: &'a MemoryTrace,
+        program: &'p Program,
+        must: &'a Clocks,
+        options: &'a Options,
+        reach: &'a mut Reach<'p>,
+    ) -> Stuck<'a, 'p> {
+        Stuck { trace, program, must, options, reach, found: FxHashMap::default(), order: Vec::new() }
+    }
+
+    pub fn find(mut self, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) -> Vec<Candidate> {
+        self.lock_cycles();
+        if let Some(reduced) = without_leaf_locks(self.program) {
+            match self.options.window {
+                Some(events) => {
+                    let tally = self.windows(&reduced, events, verdict);
+                    let Tally { exhausted, given_up } = tally;
+                    unexplored.push(Unexplored::Windows { events, exhausted, given_up });
+                }
+                None => self.whole(&reduced, verdict, unexplored),
+            }
+        }
+        let mut found = self.found;
+        let mut candidates: Vec<Candidate> = self.order.iter().filter_map(|key| found.remove(key)).collect();
+        candidates.sort_by_key(|candidate| (candidate.kind, candidate.parties[0].event));
+        if candidates.len() > self.options.candidates_max {
+            let left_out = (candidates.len() - self.options.candidates_max) as u64;
+            unexplored.push(Unexplored::Candidates { left_out });
+            candidates.truncate(self.options.candidates_max);
+        }
+        candidates
+    }
+
+    // Locks only.
+
+    fn lock_cycles(&mut self) {
+        let mut patterns: Vec<Vec<Target>> = Vec::new();
+        let mut settled: FxHashSet<Vec<(LocationIx, u32, Pos)>> = FxHashSet::default();
+        let mut asked: FxHashMap<Vec<(LocationIx, u32, Pos)>, usize> = FxHashMap::default();
+        let (trace, program, reach) = (self.trace, self.program, &mut *self.reach);
+        let mut sure: Vec<(Vec<Target>, Witness)> = Vec::new();
+        lock_cycles(program, self.must, |targets| {
+            let key = places(trace, program, targets);
+            if settled.contains(&key) {
+                return false;
+            }
+            match reach.ask(targets) {
+                Answer::Yes(witness) => {
+                    sure.push((targets.to_vec(), witness));
+                    settled.insert(key);
+                    false
+                }
+                _ => {
+                    let count = asked.entry(key).or_default();
+                    *count += 1;
+                    if *count <= CYCLE_QUESTIONS_MAX {
+                        patterns.push(targets.to_vec());
+                    }
+                    true
+                }
+            }
+        });
+        for (targets, witness) in sure {
+            self.add(CandidateKind::Deadlock, &targets, witness);
+        }
+        let questions: Vec<Question<Vec<Target>>> =
+            patterns.into_iter().map(|targets| Question { targets: targets.clone(), key: targets }).collect();
+        let settled = std::cell::RefCell::new(settled);
+        let mut found = Vec::new();
+        self.reach.search_all(
+            questions,
+            |targets| !settled.borrow().contains(&places(trace, program, targets)),
+            |targets, answer| {
+                if let Answer::Yes(witness) = answer {
+                    settled.borrow_mut().insert(places(trace, program, &targets));
+                    found.push((targets, witness));
+                }
+            },
+        );
+        for (targets, witness) in found {
+            self.add(CandidateKind::Deadlock, &targets, witness);
+        }
+    }
+
+    fn add(&mut self, kind: CandidateKind, targets: &[Target], witness: Witness) {
+        let mut parties: Vec<Party> = targets
+            .iter()
+            .filter_map(|target| {
+                let event = self.program.step(target.thread, target.pos)?.event;
+                let held = held_at(self.program, target.thread, target.pos);
+                Some(Party { thread: target.thread, event, role: Role::Blocked, held })
+            })
+            .collect();
+        parties.sort_by_key(|party| party.thread);
+        if parties.is_empty() {
+            return;
+        }
+        let key = (kind, places(self.trace, self.program, targets));
+        match self.found.get_mut(&key) {
+            None => {
+                self.order.push(key.clone());
+                self.found.insert(key, Candidate { kind, parties, witness, alternatives: Vec::new() });
+            }
+            Some(candidate) => {
+                let known = candidate.witness == witness
+                    || candidate.alternatives.iter().any(|(_, other)| *other == witness);
+                if !known && candidate.alternatives.len() < self.options.alternatives {
+                    candidate.alternatives.push((parties, witness));
+                }
+            }
+        }
+    }
+
+    // Everything.
+
+    fn whole(&mut self, reduced: &Program, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) {
+        let limit: Vec<Pos> = reduced.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
+        let mut budget = Budget::new(self.reach.budget.left / 2);
+        let mut state = State::new(reduced);
+        let complete = self.search(&mut state, &limit, &mut budget, verdict);
+        self.spend(budget.used);
+        if complete {
+            return;
+        }
+        // As many states as there are steps, squared, would be the worst of a window of two threads.
+        let steps = reduced.order.len() as u64;
+        let share = (self.reach.budget.left / (steps / u64::from(WINDOW_MIN) + 1)).max(1);
+        let events = ((share as f64).sqrt() as u32 * 2).clamp(WINDOW_MIN, 10_000);
+        let Tally { exhausted, given_up } = self.windows(reduced, events, verdict);
+        unexplored.push(Unexplored::Windows { events, exhausted, given_up });
+    }
+
+    fn spend(&mut self, states: u64) {
+        self.reach.budget.left = self.reach.budget.left.saturating_sub(states);
+        self.reach.budget.used += states;
+    }
+
+    fn windows(&mut self, reduced: &Program, length: u32, verdict: &mut Verdict) -> Tally {
+        let length = length.max(2) as usize;
+        let mut tally = Tally::default();
+        let mut state = State::new(reduced);
+        let mut start = 0;
+        let windows = (reduced.order.len() / (length / 2).max(1) + 1) as u64;
+        let each = (self.reach.budget.left / windows.max(1)).max(1);
+        loop {
+            let end = (start + length).min(reduced.order.len());
+            let mut limit = state.at.clone();
+            for &thread in &reduced.order[start..end] {
+                limit[thread.index()] += 1;
+            }
+            if end == reduced.order.len() {
+                // The last window: threads may also come to what they were waiting for when the trace ended.
+                limit = reduced.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
+            }
+            if self.reach.budget.left == 0 {
+                tally.given_up += 1;
+            } else {
+                let mut budget = Budget::new(each.min(self.reach.budget.left));
+                let complete = self.search(&mut state, &limit, &mut budget, verdict);
+                self.spend(budget.used);
+                tally.exhausted += u64::from(complete);
+                tally.given_up += u64::from(!complete);
+            }
+            if end == reduced.order.len() {
+                return tally;
+            }
+            let next = start + (length / 2).max(1);
+            for &thread in &reduced.order[start..next] {
+                state.take(thread);
+            }
+            start = next;
+        }
+    }
+
+    /// Visits all stuck states. True if there are no more.
+    fn search(
+        &mut self,
+        state: &mut State<'_>,
+        limit: &[Pos],
+        budget: &mut Budget,
+        verdict: &mut Verdict,
+    ) -> bool {
+        let base = state.at.clone();
+        let mut repeats = 0;
+        let mut search = Search::new(state.program.thread_count());
+        let complete = search.stuck(state, limit, budget, |state, path| {
+            let before = self.order.len();
+            verdict.stuck |= self.read(state, limit, &base, path);
+            repeats = if self.order.len() > before { 0 } else { repeats + 1 };
+            repeats <= REPEATS_MAX
+        });
+        complete && repeats <= REPEATS_MAX
+    }
+
+    /// Makes candidates of a stuck state. True if no thread in it could do anything unknown.
+    fn read(&mut self, state: &State<'_>, limit: &[Pos], base: &[Pos], path: Vec<ThreadIx>) -> bool {
+        let program = state.program;
+        let mut waiting: Vec<ThreadIx> = Vec::new();
+        let mut anything_possible = false;
+        for thread in program.thread_ids() {
+            let index = thread.index();
+            match state.status(thread, limit[index]) {
+                Status::Blocked => waiting.push(thread),
+                Status::Stray => anything_possible = true,
+                Status::Done => {
+                    let whole = limit[index] as usize == program.threads[index].steps.len();
+                    anything_possible |= !whole || program.threads[index].open_ended;
+                }
+                Status::Enabled => {}
+            }
+        }
+        let graph = WaitGraph::new(state, limit, &waiting, anything_possible);
+        let witness =
+            || Witness { positions: base.to_vec(), then: path.clone(), fidelity: Fidelity::Reordered };
+        for group in graph.groups() {
+            let targets: Vec<Target> = group
+                .threads
+                .iter()
+                .map(|&thread| Target { thread, pos: state.at[thread.index()] })
+                .collect();
+            // A circle of locks and joins needs nothing but its own threads: perhaps there is a shorter way there.
+            let shorter = match group.kind {
+                CandidateKind::Deadlock if group.local => self.reach.ask(&targets),
+                _ => Answer::Unknown,
+            };
+            let witness = match shorter {
+                Answer::Yes(witness) => witness,
+                _ => witness(),
+            };
+            self.add(group.kind, &targets, witness);
+        }
+        !anything_possible
+    }
+}
+
+/// Code locations of blocked steps, in a fixed order.
+fn places(trace: &MemoryTrace, program: &Program, targets: &[Target]) -> Vec<(LocationIx, u32, Pos)> {
+    let mut places: Vec<(LocationIx, u32, Pos)> = targets
+        .iter()
+        .filter_map(|target| {
+            let step = program.step(target.thread, target.pos)?;
+            let location = trace.events[step.event.index()].location;
+            Some(if location == LocationIx::UNKNOWN {
+                (location, target.thread.0, target.pos)
+            } else {
+                (location, 0, 0)
+            })
+        })
+        .collect();
+    places.sort_unstable();
+    places
+}
+
+/// Threads that make up one error.
+struct Group {
+    kind: CandidateKind,
+    threads: Vec<ThreadIx>,
+    /// They wait only for each other, through locks and joins.
+    local: bool,
+}
+
+/// Who waits for whom in a stuck state, among the threads that wait for good.
+struct WaitGraph<'s, 'p> {
+    state: &'s State<'p>,
+    threads: Vec<ThreadIx>,
+    /// For each of `threads`, whom it waits for.
+    edges: Vec<Vec<ThreadIx>>,
+}
+
+impl<'s, 'p> WaitGraph<'s, 'p> {
+    fn new(
+        state: &'s State<'p>,
+        limit: &[Pos],
+        waiting: &[ThreadIx],
+        anything_possible: bool,
+    ) -> WaitGraph<'s, 'p> {
+        let mut threads = waiting.to_vec();
+        // Whoever waits for somebody not in the set may be helped; take away until nothing changes.
+        loop {
+            let stays = |thread: &ThreadIx| match waits_for(state, limit, *thread) {
+                Waits::For(others) => others.iter().any(|other| threads.contains(other)),
+                Waits::ForAnyOf(_) | Waits::ForNobody => !anything_possible,
+            };
+            let left: Vec<ThreadIx> = threads.iter().copied().filter(stays).collect();
+            if left.len() == threads.len() {
+                break;
+            }
+            threads = left;
+        }
+        let edges = threads
+            .iter()
+            .map(|&thread| match waits_for(state, limit, thread) {
+                Waits::For(others) | Waits::ForAnyOf(others) => {
+                    others.into_iter().filter(|other| threads.contains(other)).collect()
+                }
+                Waits::ForNobody => Vec::new(),
+            })
+            .collect();
+        WaitGraph { state, threads, edges }
+    }
+
+    fn edges_of(&self, thread: ThreadIx) -> &[ThreadIx] {
+        self.threads.iter().position(|&other| other == thread).map_or(&[], |place| &self.edges[place])
+    }
+
+    /// The shortest way from a thread back to itself.
+    fn circle(&self, start: ThreadIx) -> Option<Vec<ThreadIx>> {
+        let mut came_from: FxHashMap<ThreadIx, ThreadIx> = FxHashMap::default();
+        let mut queue = std::collections::VecDeque::from([start]);
+        while let Some(thread) = queue.pop_front() {
+            for &next in self.edges_of(thread) {
+                if next == start {
+                    let mut circle = vec![thread];
+                    let mut at = thread;
+                    while at != start {
+                        at = came_from[&at];
+                        circle.push(at);
+                    }
+                    circle.reverse();
+                    return Some(circle);
+                }
+                if !came_from.contains_key(&next) {
+                    came_from.insert(next, thread);
+                    queue.push_back(next);
+                }
+            }
+        }
+        None
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (place, &thread) in self.threads.iter().enumerate() {
+            if let Some(mut circle) = self.circle(thread) {
+                if circle.len() == 1 {
+                    // It waits for what only it could do: who waits for it is part of the story.
+                    let waiters = self.threads.iter().zip(&self.edges);
+                    circle.extend(
+                        waiters.filter(|(t, e)| **t != thread && e.contains(&thread)).map(|(t, _)| *t),
+                    );
+                }
+                circle.sort_unstable();
+                if groups.iter().any(|group| group.threads == circle) {
+                    continue;
+                }
+                let local = circle.iter().all(|&thread| self.is_local(thread));
+                groups.push(Group { kind: CandidateKind::Deadlock, threads: circle, local });
+            } else if self.edges[place].is_empty() {
+                let kind = match self.state.next_step(thread).map(|step| step.action) {
+                    Some(Action::Wait { .. }) => CandidateKind::MissedSignal,
+                    _ => CandidateKind::BlockedThread,
+                };
+                // A thread that was never created is not blocked anywhere.
+                if self.state.at[thread.index()] > 0 || thread == ThreadIx::MAIN {
+                    groups.push(Group { kind, threads: vec![thread], local: false });
+                }
+            }
+        }
+        groups
+    }
+
+    fn is_local(&self, thread: ThreadIx) -> bool {
+        let action = self.state.next_step(thread).map(|step| step.action);
+        matches!(action, Some(Action::Lock { .. } | Action::Free))
+    }
+}
+
+enum Waits {
+    /// For all of these, in the end; one of them is enough to block it.
+    For(Vec<ThreadIx>),
+    /// For something that any of these could do.
+    ForAnyOf(Vec<ThreadIx>),
+    ForNobody,
+}
+
+/// Whom a blocked thread waits for.
+fn waits_for(state: &State<'_>, limit: &[Pos], thread: ThreadIx) -> Waits {
+    let program = state.program;
+    let Some(step) = state.next_step(thread) else { return Waits::ForNobody };
+    if let Action::OncePassed { once } = step.action {
+        return Waits::For(vec![program.onces[once.index()].thread]);
+    }
+    if let Action::Wait { instance } = step.action {
+        let instance = &program.instances[instance.index()];
+        return match state.at[instance.thread.index()] <= instance.signal {
+            true => Waits::ForAnyOf(vec![instance.thread]),
+            false => Waits::ForNobody,
+        };
+    }
+    if let Some(need) = state.unmet_need(step) {
+        return Waits::For(vec![need.thread]);
+    }
+    let some_or_nobody = |threads: Vec<ThreadIx>| match threads.is_empty() {
+        true => Waits::ForNobody,
+        false => Waits::ForAnyOf(threads),
+    };
+    match step.action {
+        Action::Lock { lock, .. } => {
+            Waits::For(state.holders_of(lock).filter(|&other| other != thread).collect())
+        }
+        Action::SemWait { sem } => {
+            some_or_nobody(program.semaphores[sem.index()].posts.between(&state.at, limit).collect())
+        }
+        Action::BarrierExit { barrier } => {
+            some_or_nobody(program.barriers[barrier.index()].enters.between(&state.at, limit).collect())
+        }
+        _ => Waits::ForNobody,
+    }
+}
