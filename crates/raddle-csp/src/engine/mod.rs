@@ -4,17 +4,32 @@
 //! term --firing--> leaf machines --bisimulation--> components --rules--> combinator --search--> verdict
 //! ```
 //!
-//! The way in is `check(&mut Processes, &mut dyn Definitions, &Assertion, &CheckOptions) -> Result<Outcome, CheckError>`.
+//! The way in is [`check`], or a [`Checker`] for several assertions of one script.
 
 pub mod bisimulation;
+pub mod check;
 pub mod combinator;
 pub mod compile;
 pub mod compress;
 pub mod describe;
+pub mod determinism;
+pub mod divergence;
 pub mod explicate;
 pub mod firing;
 pub mod layout;
 pub mod machine;
 pub mod model;
+pub mod normal;
+pub mod reduction;
 pub mod rules;
+pub mod search;
+pub mod spill;
+pub mod store;
 pub mod verdict;
+pub mod walk;
+pub mod witness;
+
+pub use check::{Checker, check};
+pub use verdict::{
+    Behaviour, CheckError, CheckOptions, Component, Counterexample, Outcome, Progress, Statistics, Step,
+};

@@ -11,7 +11,7 @@ use super::layout::Key;
 use crate::process::EventId;
 
 /// Numbers of words for which the search is compiled; a vector uses the next larger.
-pub const WORDS: [usize; 8] = [1, 2, 3, 4, 6, 8, 16, 64];
+pub const WORDS: [usize; 6] = [1, 2, 3, 4, 8, 64];
 
 /// Runs `$body` with the constant `$w` set to the smallest supported number of words not below `$words`.
 macro_rules! with_words {
@@ -21,10 +21,8 @@ macro_rules! with_words {
             2 => { const $w: usize = 2; $body }
             3 => { const $w: usize = 3; $body }
             4 => { const $w: usize = 4; $body }
-            5..=6 => { const $w: usize = 6; $body }
-            7..=8 => { const $w: usize = 8; $body }
-            9..=16 => { const $w: usize = 16; $body }
-            17..=64 => { const $w: usize = 64; $body }
+            5..=8 => { const $w: usize = 8; $body }
+            9..=64 => { const $w: usize = 64; $body }
             words => unreachable!("the compiler refuses vectors of {words} words"),
         }
     };

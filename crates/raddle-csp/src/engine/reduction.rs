@@ -1,0 +1,240 @@
+//! Partial order reduction: stubborn sets of leaves.
+//!
+//! A set `C` of leaves is *closed* in a state if every rule that touches a leaf of `C` is either enabled and touches only
+//! leaves of `C`, or is blocked by a leaf of `C`. Then nothing that happens outside can enable, disable or change what
+//! `C` may do next, and vice versa: the enabled rules of `C` form a stubborn set (Valmari 1989), and it is enough to
+//! explore those, under conditions that depend on what must be preserved:
+//!
+//! * **Deadlocks** (`deadlock free [F]`): nothing more. A run to a state without steps must contain a step of `C`, since
+//!   those stay enabled until one is taken; it can be moved to the front.
+//! * **Refinement**: all enabled rules of `C` must be `τ`. Let a run `σ` lead to a stable state: as above it contains a
+//!   `τ` of `C`, which moves to the front without changing the trace. So stable failures are preserved. An infinite `τ`
+//!   run stays one when a `τ` of `C` is put in front, so divergences are preserved. A *trace* that leads to no stable
+//!   state could be put off for ever by `τ`s of `C`:
+//!   - in `FD` that does no harm. If the reduced system puts a trace off for ever it diverges on a prefix of it, and so
+//!     does the full system; either the specification diverges there and allows the trace, or a violation is found.
+//!   - in `T` and `F` a rule is therefore barred from stubborn sets if it can take a leaf along a *back edge*, one of a
+//!     set of local transitions that cuts every loop of the leaf (static reduction, Kurshan et al. 1998). A loop of the
+//!     reduced system would lead some leaf round a local loop, over a back edge. The choice looks at the state only, so
+//!     the reduced graph is the same in every order of exploration, which parallel search needs.
+//!
+//! Rules with resets change the mode of a controller for good and so lie on no loop; controllers need no back edges.
+//! Models with `prioritise` or `chase` on top are not reduced: there, steps of independent leaves are not independent.
+
+use rustc_hash::FxHashMap;
+
+use super::combinator::Combinator;
+use super::rules::{LeafId, OMEGA};
+use crate::assertion::PartialOrder;
+use crate::process::EventId;
+
+/// What the reduction must keep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preserve {
+    Deadlocks,
+    /// Traces and stable failures.
+    Failures,
+    /// Failures and divergences.
+    Divergences,
+}
+
+/// Finds stubborn sets.
+pub struct Reduction<'m> {
+    combinator: &'m Combinator,
+    effort: PartialOrder,
+    preserve: Preserve,
+    /// Rules by leaf and the leaf's event.
+    involving: Vec<FxHashMap<EventId, Vec<u32>>>,
+    /// Rules that reset a leaf.
+    resetting: Vec<Vec<u32>>,
+    /// Leaves a rule reads or changes.
+    touched: Vec<Vec<u32>>,
+    /// (leaf, state, event) with a back edge among its transitions.
+    back: Vec<rustc_hash::FxHashSet<(u32, EventId)>>,
+}
+
+/// A set of leaves.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LeafSet {
+    words: Vec<u64>,
+    list: Vec<u32>,
+}
+
+impl LeafSet {
+    fn clear(&mut self, leaves: usize) {
+        self.words.clear();
+        self.words.resize(leaves.div_ceil(64), 0);
+        self.list.clear();
+    }
+
+    fn add(&mut self, leaf: u32) {
+        if !self.contains(leaf) {
+            self.words[leaf as usize / 64] |= 1 << (leaf % 64);
+            self.list.push(leaf);
+        }
+    }
+
+    fn contains(&self, leaf: u32) -> bool {
+        self.words[leaf as usize / 64] & 1 << (leaf % 64) != 0
+    }
+}
+
+impl<'m> Reduction<'m> {
+    pub fn new(combinator: &'m Combinator, effort: PartialOrder, preserve: Preserve) -> Reduction<'m> {
+        let leaves = combinator.leaves.len();
+        let mut involving: Vec<FxHashMap<EventId, Vec<u32>>> = vec![FxHashMap::default(); leaves];
+        let mut resetting = vec![Vec::new(); leaves];
+        let mut touched = Vec::with_capacity(combinator.rules.len());
+        for (number, rule) in combinator.rules.iter().enumerate() {
+            let mut all: Vec<u32> = Vec::new();
+            for &(leaf, event) in &rule.parts {
+                involving[leaf.0 as usize].entry(event).or_default().push(number as u32);
+                all.push(leaf.0);
+            }
+            for leaf in &rule.resets {
+                resetting[leaf.0 as usize].push(number as u32);
+                all.push(leaf.0);
+            }
+            // `✓` of the whole ends every leaf.
+            if rule.result == EventId::TICK {
+                all = (0..leaves as u32).collect();
+            }
+            all.sort_unstable();
+            all.dedup();
+            touched.push(all);
+        }
+        let back = combinator
+            .leaves
+            .iter()
+            .map(|leaf| if leaf.is_controller { Default::default() } else { back_edges(&leaf.machine) })
+            .collect();
+        Reduction { combinator, effort, preserve, involving, resetting, touched, back }
+    }
+
+    /// A stubborn set for the state that leaves something out, if one is found.
+    pub fn stubborn(&self, key: &[u64]) -> Option<LeafSet> {
+        if self.combinator.is_terminated(key) {
+            return None;
+        }
+        let leaves = self.combinator.leaves.len();
+        let mut best: Option<(usize, LeafSet)> = None;
+        let mut set = LeafSet::default();
+        for seed in 0..leaves as u32 {
+            set.clear(leaves);
+            set.add(seed);
+            if let Some(enabled) = self.close(key, &mut set)
+                && enabled > 0
+                && set.list.len() < leaves
+                && best.as_ref().is_none_or(|(fewest, _)| enabled < *fewest)
+            {
+                best = Some((enabled, set.clone()));
+                if self.effort != PartialOrder::Precise || enabled == 1 {
+                    break;
+                }
+            }
+        }
+        best.map(|(_, set)| set)
+    }
+
+    /// Whether a rule belongs to the stubborn set.
+    pub fn includes(&self, set: &LeafSet, rule: u32) -> bool {
+        self.touched[rule as usize].iter().any(|&leaf| set.contains(leaf))
+    }
+
+    /// Closes the set; the number of enabled rules in it, or `None` if the set may not be used.
+    fn close(&self, key: &[u64], set: &mut LeafSet) -> Option<usize> {
+        let mut enabled: Vec<u32> = Vec::new();
+        let mut at = 0;
+        while at < set.list.len() {
+            if at > 0 && self.effort == PartialOrder::Fast {
+                return None;
+            }
+            let leaf = set.list[at];
+            at += 1;
+            let machine = &self.combinator.leaves[leaf as usize].machine;
+            let state = self.combinator.state_of(LeafId(leaf), key);
+            let pseudo = (machine.omega() == Some(state)).then_some((OMEGA, state));
+            let mut last = None;
+            for &(event, _) in machine.from(state).iter().chain(&pseudo) {
+                if last == Some(event) {
+                    continue;
+                }
+                last = Some(event);
+                for &rule in self.involving[leaf as usize].get(&event).map_or(&[][..], |l| l) {
+                    self.consider(key, rule, set, &mut enabled)?;
+                }
+            }
+            for &rule in &self.resetting[leaf as usize] {
+                self.consider(key, rule, set, &mut enabled)?;
+            }
+            if self.combinator.rules.iter().any(|r| r.result == EventId::TICK) {
+                for (rule, r) in self.combinator.rules.iter().enumerate() {
+                    if r.result == EventId::TICK {
+                        self.consider(key, rule as u32, set, &mut enabled)?;
+                    }
+                }
+            }
+        }
+        enabled.sort_unstable();
+        enabled.dedup();
+        Some(enabled.len())
+    }
+
+    fn consider(&self, key: &[u64], rule: u32, set: &mut LeafSet, enabled: &mut Vec<u32>) -> Option<()> {
+        let parts = &self.combinator.rules[rule as usize].parts;
+        let blocks = |&&(leaf, event): &&(LeafId, EventId)| !self.combinator.offers(leaf, event, key);
+        if parts.iter().filter(blocks).any(|&(leaf, _)| set.contains(leaf.0)) {
+            return Some(());
+        }
+        if let Some(&(blocker, _)) = parts.iter().find(blocks) {
+            set.add(blocker.0);
+            return Some(());
+        }
+        enabled.push(rule);
+        if self.preserve != Preserve::Deadlocks && self.combinator.rules[rule as usize].result != EventId::TAU {
+            return None;
+        }
+        if self.preserve == Preserve::Failures {
+            let along_back_edge = parts.iter().any(|&(leaf, event)| {
+                self.back[leaf.0 as usize].contains(&(self.combinator.state_of(leaf, key), event))
+            });
+            if along_back_edge {
+                return None;
+            }
+        }
+        for &leaf in &self.touched[rule as usize] {
+            set.add(leaf);
+        }
+        Some(())
+    }
+}
+
+/// (state, event) pairs whose removal leaves a machine without loops: targets on the stack of a depth-first search.
+fn back_edges(machine: &super::machine::Machine) -> rustc_hash::FxHashSet<(u32, EventId)> {
+    const UNSEEN: u8 = 0;
+    const OPEN: u8 = 1;
+    const DONE: u8 = 2;
+    let mut colour = vec![UNSEEN; machine.len()];
+    let mut edges: rustc_hash::FxHashSet<(u32, EventId)> = Default::default();
+    let mut stack: Vec<(u32, usize)> = vec![(0, 0)];
+    colour[0] = OPEN;
+    while let Some(&mut (state, ref mut edge)) = stack.last_mut() {
+        let Some(&(event, target)) = machine.from(state).get(*edge) else {
+            colour[state as usize] = DONE;
+            stack.pop();
+            continue;
+        };
+        *edge += 1;
+        match colour[target as usize] {
+            OPEN => {
+                edges.insert((state, event));
+            }
+            UNSEEN => {
+                colour[target as usize] = OPEN;
+                stack.push((target, 0));
+            }
+            _ => {}
+        }
+    }
+    edges
+}

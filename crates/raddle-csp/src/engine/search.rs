@@ -1,0 +1,498 @@
+//! The search: breadth first by ply over pairs of specification node and implementation state.
+//!
+//! A *ply* holds the pairs first reached by traces of the same length. It is explored in two passes: first `τ` steps,
+//! layer by layer until nothing new comes (a pair reached by `τ` belongs to the same ply), then the visible steps of all
+//! pairs of the ply, which make the next. So a violation in the earliest possible ply has a trace of minimal length in
+//! *visible* events, however many `τ`s lie between; within the ply the fewest `τ`s are found too.
+//!
+//! Workers take chunks of a layer, expand them, and hand batches of successors to the shards of the [`Store`]. Which
+//! pairs a layer has does not depend on the order of work; a pass is always finished before its findings are looked at,
+//! and among several the least (by vector) is taken. So verdict, counterexample and counts do not depend on the number
+//! of workers. Parents are not stored: the path to a violation is found backwards by expanding the earlier layers again
+//! ([`super::witness`]), which costs at most the search once more and only when there is something to show.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+
+use super::combinator::{Label, TICK};
+use super::layout::{Field, Key};
+use super::model::Model;
+use super::normal::{LabelSet, Node, NodeId, NormalForm, is_subset, set_words};
+use super::reduction::Reduction;
+use super::store::{Layer, Store, hash};
+use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
+
+/// Pairs a worker takes at a time.
+const CHUNK_PAIRS: u32 = 512;
+/// Successors handed to a shard at a time.
+const BATCH_PAIRS: usize = 256;
+/// A pass over fewer pairs than this is done by one thread: waking others would take longer.
+const PARALLEL_PAIRS_MIN: usize = 4 * CHUNK_PAIRS as usize;
+
+/// What is checked in each pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Claims {
+    /// Stable states must offer one of the node's acceptances.
+    pub refusals: bool,
+    /// Stable states must offer something.
+    pub deadlocks: bool,
+    /// No `τ` loops where the node has none; and nothing at all is checked below a diverging node.
+    pub divergences: bool,
+}
+
+/// What is wrong with a pair.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Fault {
+    /// It can do an event the specification does not allow.
+    Event(Label),
+    /// It is stable and offers just this.
+    Refusal(LabelSet),
+    Deadlock,
+    Divergence,
+}
+
+/// A faulty pair and the layer it was found in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation<const W: usize> {
+    pub key: Key<W>,
+    pub layer: usize,
+}
+
+/// The specification's side.
+pub enum Specification<'m> {
+    /// Allows every event.
+    Anything,
+    Normal(Box<Mutex<NormalForm<'m>>>),
+}
+
+/// Layers of one ply: the first is reached by visible steps, each further one by `τ` from the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ply {
+    pub first: usize,
+    pub end: usize,
+}
+
+/// A search in progress.
+pub struct Search<'m, const W: usize> {
+    pub model: &'m Model,
+    pub specification: &'m Specification<'m>,
+    pub node_field: Field,
+    pub claims: Claims,
+    pub reduction: Option<Reduction<'m>>,
+    pub options: &'m CheckOptions,
+    pub store: Store<W>,
+    pub layers: Vec<Layer>,
+    pub plies: Vec<Ply>,
+    started: Instant,
+    memory_bytes_max: u64,
+    transitions: AtomicU64,
+    stop: AtomicBool,
+    failure: Mutex<Option<CheckError>>,
+}
+
+/// What a thread keeps between passes.
+struct Worker<const W: usize> {
+    buffers: Vec<Vec<(u64, Key<W>)>>,
+    nodes: Vec<Option<Arc<Node>>>,
+    offers: Vec<u64>,
+    faults: FxHashMap<Fault, Violation<W>>,
+    transitions: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Taus,
+    Visibles,
+}
+
+/// What a finished search knows: the faults of the first ply (or plies, if more were asked for) that has any.
+pub type Faults<const W: usize> = Vec<(Fault, Violation<W>)>;
+
+impl<'m, const W: usize> Search<'m, W> {
+    pub fn new(
+        model: &'m Model,
+        specification: &'m Specification<'m>,
+        node_field: Field,
+        claims: Claims,
+        reduction: Option<Reduction<'m>>,
+        options: &'m CheckOptions,
+        spill_folder: &Path,
+    ) -> Search<'m, W> {
+        let workers = options.workers.max(1);
+        Search {
+            model,
+            specification,
+            node_field,
+            claims,
+            reduction,
+            options,
+            store: Store::new(workers, options.memory_limit_bytes, spill_folder.to_path_buf()),
+            layers: Vec::new(),
+            plies: Vec::new(),
+            started: Instant::now(),
+            memory_bytes_max: 0,
+            transitions: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// Explores until `wanted` different faults are found or there is nothing left.
+    pub fn run(&mut self, wanted: usize) -> Result<Faults<W>, CheckError> {
+        let label_words = set_words(self.model.labels.len());
+        let mut workers: Vec<Worker<W>> = (0..self.options.workers.max(1))
+            .map(|_| Worker {
+                buffers: vec![Vec::with_capacity(BATCH_PAIRS); self.store.shard_count()],
+                nodes: Vec::new(),
+                offers: vec![0; label_words],
+                faults: FxHashMap::default(),
+                transitions: 0,
+            })
+            .collect();
+        let initial: Key<W> = self.model.initial();
+        let h = hash(&initial);
+        self.disk(self.store.insert(self.store.shard_of(h), &[(h, initial)]))?;
+        let mut layer = self.disk(self.store.finish_layer())?;
+        let taus = self.model.may_have_taus();
+        let loops = self.claims.divergences && super::divergence::possible(self.model);
+        let mut found: Faults<W> = Vec::new();
+        while !layer.is_empty() {
+            let first = self.layers.len();
+            self.layers.push(layer);
+            while taus {
+                let last = self.layers.len() - 1;
+                self.pass(&mut workers, last..last + 1, Pass::Taus)?;
+                let next = self.disk(self.store.finish_layer())?;
+                if next.is_empty() {
+                    break;
+                }
+                self.layers.push(next);
+            }
+            let ply = Ply { first, end: self.layers.len() };
+            self.plies.push(ply);
+            let mut here: FxHashMap<Fault, Violation<W>> = FxHashMap::default();
+            if loops && let Some(violation) = super::divergence::find(self, ply)? {
+                here.insert(Fault::Divergence, violation);
+            }
+            self.pass(&mut workers, ply.first..ply.end, Pass::Visibles)?;
+            for worker in &mut workers {
+                for (fault, violation) in worker.faults.drain() {
+                    self.keep_least(&mut here, fault, violation);
+                }
+            }
+            let mut here: Vec<_> = here.into_iter().filter(|(f, _)| !found.iter().any(|(g, _)| f == g)).collect();
+            // Refusals and divergences end a trace one shorter than a forbidden event does.
+            here.sort_unstable_by(|a, b| {
+                let late = |f: &Fault| matches!(f, Fault::Event(_));
+                let by_state = late(&a.0).cmp(&late(&b.0)).then_with(|| self.compare(&a.1.key, &b.1.key));
+                by_state.then_with(|| a.0.cmp(&b.0))
+            });
+            found.extend(here);
+            layer = self.disk(self.store.finish_layer())?;
+            if found.len() >= wanted {
+                break;
+            }
+        }
+        found.truncate(wanted);
+        self.memory_bytes_max = self.memory_bytes_max.max(self.store.memory_bytes());
+        Ok(found)
+    }
+
+    /// Sizes so far; compile time and bits are the caller's to fill in.
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            pairs: self.store.len(),
+            transitions: self.transitions.load(Ordering::Relaxed),
+            spec_nodes: match self.specification {
+                Specification::Anything => 1,
+                Specification::Normal(form) => lock(form).len() as u64,
+            },
+            plies: self.plies.len() as u64,
+            components: self.model.combinator.leaves.iter().filter(|l| !l.is_controller).count(),
+            state_bytes: 8 * W,
+            memory_bytes_max: self.memory_bytes_max,
+            spilled_bytes: self.store.disk_bytes(),
+            explore_time: self.started.elapsed(),
+            ..Statistics::default()
+        }
+    }
+
+    pub fn disk<T>(&self, result: io::Result<T>) -> Result<T, CheckError> {
+        result.map_err(|cause| CheckError::Spill {
+            folder: self.options.spill_folder.as_deref().unwrap_or(&std::env::temp_dir()).display().to_string(),
+            cause: cause.to_string(),
+        })
+    }
+
+    /// Expands the layers with all workers.
+    fn pass(
+        &mut self,
+        workers: &mut [Worker<W>],
+        layers: std::ops::Range<usize>,
+        pass: Pass,
+    ) -> Result<(), CheckError> {
+        let mut chunks: Vec<(usize, usize, std::ops::Range<u32>)> = Vec::new();
+        for number in layers {
+            for (shard, range) in self.layers[number].ranges.iter().enumerate() {
+                let mut start = range.start;
+                while start < range.end {
+                    let end = range.end.min(start.saturating_add(CHUNK_PAIRS));
+                    chunks.push((number, shard, start..end));
+                    start = end;
+                }
+            }
+        }
+        let pairs: usize = chunks.iter().map(|(.., r)| r.len()).sum();
+        let next = AtomicUsize::new(0);
+        let (leader, others) = workers.split_first_mut().expect("at least one worker");
+        let search = &*self;
+        if others.is_empty() || pairs < PARALLEL_PAIRS_MIN {
+            search.work(leader, &chunks, &next, pass, true);
+        } else {
+            std::thread::scope(|scope| {
+                for worker in others {
+                    let (next, chunks) = (&next, &chunks);
+                    scope.spawn(move || search.work(worker, chunks, next, pass, false));
+                }
+                search.work(leader, &chunks, &next, pass, true);
+            });
+        }
+        for worker in workers {
+            *self.transitions.get_mut() += std::mem::take(&mut worker.transitions);
+        }
+        self.memory_bytes_max = self.memory_bytes_max.max(self.store.memory_bytes());
+        match lock(&self.failure).take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn work(
+        &self,
+        worker: &mut Worker<W>,
+        chunks: &[(usize, usize, std::ops::Range<u32>)],
+        next: &AtomicUsize,
+        pass: Pass,
+        reports: bool,
+    ) {
+        let mut keys = Vec::new();
+        let mut rounds = 0u32;
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let Some((layer, shard, range)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            let result = self.disk(self.store.read(*shard, range.clone(), &mut keys)).and_then(|()| {
+                for key in &keys {
+                    match pass {
+                        Pass::Taus => self.expand_taus(worker, key)?,
+                        Pass::Visibles => self.expand_visibles(worker, key, *layer)?,
+                    }
+                }
+                rounds += 1;
+                if reports && rounds.is_multiple_of(64) { self.interlude() } else { Ok(()) }
+            });
+            if let Err(error) = result {
+                self.fail(error);
+                return;
+            }
+        }
+        for number in 0..worker.buffers.len() {
+            if let Err(error) = self.flush(&mut worker.buffers[number], number) {
+                self.fail(error);
+                return;
+            }
+        }
+        if reports && let Err(error) = self.interlude() {
+            self.fail(error);
+        }
+    }
+
+    /// Progress, limits and cancellation, from time to time on the caller's thread.
+    fn interlude(&self) -> Result<(), CheckError> {
+        if self.options.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
+            return Err(CheckError::Cancelled);
+        }
+        if self.options.progress.is_none() && self.options.pairs_max.is_none() {
+            return Ok(());
+        }
+        let pairs = self.store.len();
+        if let Some(limit) = self.options.pairs_max
+            && pairs > limit
+        {
+            return Err(CheckError::PairLimit { limit });
+        }
+        if let Some(progress) = &self.options.progress {
+            progress(&Progress {
+                plies: self.plies.len() as u64,
+                pairs,
+                transitions: self.transitions.load(Ordering::Relaxed),
+                memory_bytes: self.store.memory_bytes(),
+                elapsed: self.started.elapsed(),
+            });
+        }
+        Ok(())
+    }
+
+    fn fail(&self, error: CheckError) {
+        self.stop.store(true, Ordering::Relaxed);
+        lock(&self.failure).get_or_insert(error);
+    }
+
+    fn flush(&self, buffer: &mut Vec<(u64, Key<W>)>, shard: usize) -> Result<(), CheckError> {
+        if !buffer.is_empty() {
+            self.disk(self.store.insert(shard, buffer))?;
+            buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// The node of a pair, from the worker's own table if it was there before.
+    fn node<'w>(&self, nodes: &'w mut Vec<Option<Arc<Node>>>, id: NodeId) -> Result<Option<&'w Node>, CheckError> {
+        let Specification::Normal(form) = self.specification else { return Ok(None) };
+        let id = id as usize;
+        if nodes.len() <= id {
+            nodes.resize(id + 1, None);
+        }
+        if nodes[id].is_none() {
+            nodes[id] = Some(lock(form).node(id as NodeId)?);
+        }
+        Ok(nodes[id].as_deref())
+    }
+
+    /// The order among pairs by which findings are chosen: by implementation state, then by what the node contains.
+    /// Node numbers do not count, since workers may have given them in any order.
+    pub fn compare(&self, a: &Key<W>, b: &Key<W>) -> std::cmp::Ordering {
+        let bare = |key: &Key<W>| {
+            let mut key = *key;
+            self.node_field.set(&mut key, 0);
+            key
+        };
+        bare(a).cmp(&bare(b)).then_with(|| match self.specification {
+            Specification::Normal(form) if a != b => {
+                let form = lock(form);
+                form.content(self.node_field.get(a)).cmp(&form.content(self.node_field.get(b)))
+            }
+            _ => std::cmp::Ordering::Equal,
+        })
+    }
+
+    fn keep_least(&self, faults: &mut FxHashMap<Fault, Violation<W>>, fault: Fault, violation: Violation<W>) {
+        faults
+            .entry(fault)
+            .and_modify(|known| {
+                if self.compare(&violation.key, &known.key).is_lt() {
+                    *known = violation.clone();
+                }
+            })
+            .or_insert(violation);
+    }
+
+    /// What the specification says about a pair.
+    pub fn node_of(&self, key: &Key<W>) -> Result<Option<Arc<Node>>, CheckError> {
+        match self.specification {
+            Specification::Anything => Ok(None),
+            Specification::Normal(form) => lock(form).node(self.node_field.get(key)).map(Some),
+        }
+    }
+
+    /// `τ` steps of a pair as the search takes them.
+    #[inline]
+    pub fn taus(&self, key: &Key<W>, mut emit: impl FnMut(Label, &Key<W>, u32) -> bool) -> bool {
+        if let Some(reduction) = &self.reduction
+            && let Some(set) = reduction.stubborn(key)
+        {
+            return self.model.taus(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
+        }
+        self.model.taus(key, emit)
+    }
+
+    /// The other steps; next keys still have the old node.
+    #[inline]
+    pub fn visibles(&self, key: &Key<W>, mut emit: impl FnMut(Label, &Key<W>, u32) -> bool) -> bool {
+        if let Some(reduction) = &self.reduction
+            && let Some(set) = reduction.stubborn(key)
+        {
+            return self.model.visibles(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
+        }
+        self.model.visibles(key, emit)
+    }
+
+    fn expand_taus(&self, worker: &mut Worker<W>, key: &Key<W>) -> Result<(), CheckError> {
+        let Worker { buffers, nodes, transitions, .. } = worker;
+        if self.claims.divergences
+            && self.node(nodes, self.node_field.get(key))?.is_some_and(|node| node.diverges)
+        {
+            return Ok(());
+        }
+        let mut result = Ok(());
+        self.taus(key, |_, next, _| {
+            *transitions += 1;
+            result = self.push(buffers, next);
+            result.is_err()
+        });
+        result
+    }
+
+    #[inline(always)]
+    fn push(&self, buffers: &mut [Vec<(u64, Key<W>)>], next: &Key<W>) -> Result<(), CheckError> {
+        let h = hash(next);
+        let shard = self.store.shard_of(h);
+        let buffer = &mut buffers[shard];
+        buffer.push((h, *next));
+        if buffer.len() >= BATCH_PAIRS { self.flush(buffer, shard) } else { Ok(()) }
+    }
+
+    fn expand_visibles(&self, worker: &mut Worker<W>, key: &Key<W>, layer: usize) -> Result<(), CheckError> {
+        let Worker { buffers, nodes, offers, faults, transitions } = worker;
+        let node = self.node(nodes, self.node_field.get(key))?;
+        if self.claims.divergences && node.is_some_and(|n| n.diverges) {
+            return Ok(());
+        }
+        offers.fill(0);
+        let mut result = Ok(());
+        self.visibles(key, |label, next, _| {
+            *transitions += 1;
+            offers[label as usize / 64] |= 1 << (label % 64);
+            match node {
+                None => result = self.push(buffers, next),
+                Some(node) => match node.after(label) {
+                    Some(after) => {
+                        let mut next = *next;
+                        self.node_field.set(&mut next, after);
+                        result = self.push(buffers, &next);
+                    }
+                    None => self.keep_least(faults, Fault::Event(label), Violation { key: *key, layer }),
+                },
+            }
+            result.is_err()
+        });
+        result?;
+        if self.claims.deadlocks && offers.iter().all(|&w| w == 0) {
+            let ended = self.model.is_terminated(key) || self.model.taus(key, |_, _, _| true);
+            if !ended {
+                self.keep_least(faults, Fault::Deadlock, Violation { key: *key, layer });
+            }
+        }
+        if self.claims.refusals
+            && let Some(node) = node
+            && offers[0] & 1 << TICK == 0
+            && !node.acceptances.iter().any(|a| is_subset(a, offers))
+            && !self.model.is_terminated(key)
+            && !self.model.taus(key, |_, _, _| true)
+        {
+            self.keep_least(faults, Fault::Refusal(offers[..].into()), Violation { key: *key, layer });
+        }
+        Ok(())
+    }
+}
+
+/// A lock whose holder panicked is still good to read: the panic itself is what gets reported.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

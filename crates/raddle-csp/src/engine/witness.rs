@@ -1,0 +1,154 @@
+//! From a faulty pair back to the start: the path of a counterexample.
+//!
+//! The search stores no parents. A pair of layer `i` of a ply (`i > 0`) has a `τ` predecessor in layer `i - 1`; a pair of
+//! the first layer has a visible predecessor somewhere in the ply before. So the earlier layers are expanded once more,
+//! backwards, and the least predecessor is taken each time, which makes the path the same in every run.
+
+use super::combinator::{Label, TAU};
+use super::layout::Key;
+use super::search::{Search, Violation};
+use super::verdict::CheckError;
+
+/// A step of the search: label, rule, and the pair it leads to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Taken<const W: usize> {
+    pub label: Label,
+    pub rule: u32,
+    pub to: Key<W>,
+}
+
+/// The steps from the initial pair to the faulty one.
+pub fn path<const W: usize>(
+    search: &Search<'_, W>,
+    violation: &Violation<W>,
+) -> Result<Vec<Taken<W>>, CheckError> {
+    let mut steps: Vec<Taken<W>> = Vec::new();
+    let mut at = violation.clone();
+    let mut ply = search.plies.iter().position(|p| (p.first..p.end).contains(&at.layer)).expect("a layer has a ply");
+    loop {
+        let span = search.plies[ply];
+        let (candidates, taus) = if at.layer > span.first {
+            (at.layer - 1..at.layer, true)
+        } else if ply > 0 {
+            ply -= 1;
+            (search.plies[ply].first..search.plies[ply].end, false)
+        } else {
+            break;
+        };
+        let (from, label, rule) =
+            predecessor(search, &at.key, candidates, taus)?.expect("a pair was reached from an earlier one");
+        steps.push(Taken { label, rule, to: at.key });
+        at = from;
+    }
+    steps.reverse();
+    Ok(steps)
+}
+
+/// The least predecessor among the layers. Layers with fewer `τ`s come first.
+fn predecessor<const W: usize>(
+    search: &Search<'_, W>,
+    target: &Key<W>,
+    layers: std::ops::Range<usize>,
+    taus: bool,
+) -> Result<Option<(Violation<W>, Label, u32)>, CheckError> {
+    let mut keys = Vec::new();
+    for layer in layers {
+        let mut best: Option<(Key<W>, Label, u32)> = None;
+        for (shard, range) in search.layers[layer].ranges.iter().enumerate() {
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start.saturating_add(8192));
+                search.disk(search.store.read(shard, start..end, &mut keys))?;
+                start = end;
+                for key in &keys {
+                    if best.as_ref().is_some_and(|(least, ..)| search.compare(least, key).is_lt()) {
+                        continue;
+                    }
+                    if let Some((label, rule)) = leads_to(search, key, target, taus)? {
+                        best = Some((*key, label, rule));
+                    }
+                }
+            }
+        }
+        if let Some((key, label, rule)) = best {
+            return Ok(Some((Violation { key, layer }, label, rule)));
+        }
+    }
+    Ok(None)
+}
+
+/// The least (label, rule) that takes `key` to `target`.
+pub fn leads_to<const W: usize>(
+    search: &Search<'_, W>,
+    key: &Key<W>,
+    target: &Key<W>,
+    taus: bool,
+) -> Result<Option<(Label, u32)>, CheckError> {
+    let mut found: Option<(Label, u32)> = None;
+    let mut keep = |label, rule| found = Some(found.map_or((label, rule), |f| f.min((label, rule))));
+    if taus {
+        search.taus(key, |label, next, rule| {
+            if next == target {
+                keep(label, rule);
+            }
+            false
+        });
+        return Ok(found);
+    }
+    // Most keys do not lead to the target whatever the node; look at the node only for those that might.
+    let mut stripped = *target;
+    search.node_field.set(&mut stripped, search.node_field.get(key));
+    let mut possible: Vec<(Label, u32)> = Vec::new();
+    search.visibles(key, |label, next, rule| {
+        if *next == stripped {
+            possible.push((label, rule));
+        }
+        false
+    });
+    if possible.is_empty() {
+        return Ok(None);
+    }
+    let node = search.node_of(key)?;
+    for (label, rule) in possible {
+        let after = match &node {
+            None => Some(search.node_field.get(target)),
+            Some(node) => node.after(label),
+        };
+        if after == Some(search.node_field.get(target)) {
+            keep(label, rule);
+        }
+    }
+    Ok(found)
+}
+
+/// A shortest `τ` loop through `key`.
+pub fn cycle<const W: usize>(search: &Search<'_, W>, key: &Key<W>) -> Vec<Taken<W>> {
+    let mut parents: rustc_hash::FxHashMap<Key<W>, (Key<W>, u32)> = rustc_hash::FxHashMap::default();
+    let mut queue = std::collections::VecDeque::from([*key]);
+    while let Some(at) = queue.pop_front() {
+        let mut closed = None;
+        search.taus(&at, |_, next, rule| {
+            if next == key {
+                closed = Some(rule);
+                return true;
+            }
+            if !parents.contains_key(next) {
+                parents.insert(*next, (at, rule));
+                queue.push_back(*next);
+            }
+            false
+        });
+        if let Some(rule) = closed {
+            let mut steps = vec![Taken { label: TAU, rule, to: *key }];
+            let mut back = at;
+            while back != *key {
+                let (parent, rule) = parents[&back];
+                steps.push(Taken { label: TAU, rule, to: back });
+                back = parent;
+            }
+            steps.reverse();
+            return steps;
+        }
+    }
+    Vec::new()
+}
