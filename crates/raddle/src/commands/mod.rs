@@ -1,6 +1,7 @@
 //! One file a command. A command parses its own arguments and calls the crate that does the work.
 
 pub mod cc;
+pub mod hunt;
 pub mod record;
 
 use crate::compiler::choice::Language;
@@ -74,6 +75,7 @@ pub enum Command {
     Cc(cc::Args),
     #[command(name = "c++")]
     Cxx(cc::Args),
+    Hunt(hunt::Args),
     Record(record::Args),
 }
 
@@ -81,6 +83,7 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
     match command {
         Command::Cc(args) => cc::run(Language::C, args),
         Command::Cxx(args) => cc::run(Language::Cxx, args),
+        Command::Hunt(args) => hunt::run(args, ctx),
         Command::Record(args) => record::run(args, ctx),
     }
 }
