@@ -9,6 +9,7 @@
 
 pub mod record;
 pub mod region;
+pub mod step;
 
 pub use record::{Record, SyncOp, Tag};
 pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};

@@ -73,6 +73,18 @@ pub mod option {
     pub const KEEP_REDUNDANT: u64 = 1 << 2;
     /// Record allocations.
     pub const ALLOCATIONS: u64 = 1 << 3;
+    /// After the last step of a schedule: go on under round robin instead of running free.
+    pub const THEN_ROUND_ROBIN: u64 = 1 << 4;
+}
+
+/// Values of [`Header::strategy`].
+pub mod strategy {
+    pub const RANDOM: u32 = 0;
+    pub const ROUND_ROBIN: u32 = 1;
+    pub const QUEUE: u32 = 2;
+    pub const PCT: u32 = 3;
+    pub const POS: u32 = 4;
+    pub const DELAY: u32 = 5;
 }
 
 /// Values of [`Header::state`].
@@ -135,7 +147,71 @@ pub struct Header {
     pub emptied: AtomicU32,
     /// Slots that are full and not yet emptied.
     pub pending: AtomicU32,
+
+    // Steering.
+    /// One of [`outcome`]; stored last, after everything that explains it.
+    pub outcome: AtomicU32,
+    /// Steps of the schedule (replay) or decisions (control) taken.
+    pub steps: AtomicU64,
+    /// How many of `parties` are filled in.
+    pub party_count: AtomicU32,
+    pub parties: [PartyEntry; PARTIES_MAX],
 }
+
+pub const PARTIES_MAX: usize = 32;
+
+/// A thread's part in what ended a steered run.
+#[repr(C)]
+#[derive(Debug)]
+pub struct PartyEntry {
+    pub thread: AtomicU32,
+    /// Visible operation (`crate::step`) that it waits for or is about to do; `step::NONE` for a plain access.
+    pub kind: AtomicU32,
+    pub pc: AtomicU64,
+    pub object: AtomicU64,
+    /// Thread that holds the object, or `u32::MAX`.
+    pub holder: AtomicU32,
+    /// Visible operations done by the thread.
+    pub ordinal: AtomicU32,
+    /// Plain access: bytes and [`crate::record::access`] bits. Otherwise what was expected: kind and ordinal.
+    pub detail: AtomicU64,
+}
+
+impl PartyEntry {
+    pub const fn new() -> PartyEntry {
+        PartyEntry {
+            thread: AtomicU32::new(0),
+            kind: AtomicU32::new(0),
+            pc: AtomicU64::new(0),
+            object: AtomicU64::new(0),
+            holder: AtomicU32::new(u32::MAX),
+            ordinal: AtomicU32::new(0),
+            detail: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Default for PartyEntry {
+    fn default() -> Self {
+        PartyEntry::new()
+    }
+}
+
+/// Values of [`Header::outcome`]: how a steered run ended, if not by itself.
+pub mod outcome {
+    pub const NONE: u32 = 0;
+    /// Every thread waits, or a cycle of threads waits for each other: `parties` are the waiting threads.
+    pub const DEADLOCK: u32 = 1;
+    /// All stop points were reached: `parties` are the parked threads.
+    pub const PARKED: u32 = 2;
+    /// The program did something else than the schedule says: party 0 is the thread and what it did.
+    pub const DIVERGED: u32 = 3;
+    /// Nothing moved for too long: `parties` are the threads and where they are.
+    pub const STUCK: u32 = 4;
+}
+
+/// Exit status of a program that the runtime ended because its steered run had an outcome.
+pub const OUTCOME_STATUS: i32 = 99;
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
 
@@ -226,6 +302,10 @@ impl Header {
             filled: AtomicU32::new(0),
             emptied: AtomicU32::new(0),
             pending: AtomicU32::new(0),
+            outcome: AtomicU32::new(outcome::NONE),
+            steps: AtomicU64::new(0),
+            party_count: AtomicU32::new(0),
+            parties: [const { PartyEntry::new() }; PARTIES_MAX],
         }
     }
 }

@@ -1,0 +1,183 @@
+//! Visible operations, and the binary form of a schedule in the region's blob.
+//!
+//! Kinds are numbered as `raddle_trace::schedule::StepKind` lists them (a test there compares the two).
+//!
+//! A blob is little-endian 64-bit words:
+//!
+//! ```text
+//! threads  steps  stops  blocks
+//! threads x name hash
+//! steps   x step word
+//! stops   x STOP_WORDS words: thread, after, occurrence, place kind, offset, module hash
+//! blocks  x step word
+//! ```
+//!
+//! Threads are named by their spawn path; the hash is [`hash`] of that text, which a runtime can extend step by step
+//! as threads are created.
+
+use crate::record::{SyncOp, lock};
+
+macro_rules! kinds {
+    ($($name:ident = $value:expr, $word:expr;)*) => {
+        $(pub const $name: u8 = $value;)*
+        /// The words of the text format, by kind.
+        pub const WORDS: &[&str] = &[$($word),*];
+    };
+}
+
+kinds! {
+    FORK = 0, "fork";
+    START = 1, "start";
+    END = 2, "end";
+    JOIN = 3, "join";
+    DETACH = 4, "detach";
+    CANCEL = 5, "cancel";
+    LOCK = 6, "lock";
+    READ_LOCK = 7, "read-lock";
+    UNLOCK = 8, "unlock";
+    RELOCK = 9, "relock";
+    SIGNAL = 10, "signal";
+    BROADCAST = 11, "broadcast";
+    WAIT = 12, "wait";
+    WAKE = 13, "wake";
+    BARRIER_ENTER = 14, "barrier-enter";
+    BARRIER_EXIT = 15, "barrier-exit";
+    SEM_WAIT = 16, "sem-wait";
+    SEM_POST = 17, "sem-post";
+    ONCE_BEGIN = 18, "once-begin";
+    ONCE_END = 19, "once-end";
+    ONCE_PASSED = 20, "once-passed";
+    LOAD = 21, "load";
+    STORE = 22, "store";
+    RMW = 23, "rmw";
+    FENCE = 24, "fence";
+    FUTEX_WAKE = 25, "futex-wake";
+    FUTEX_WAIT = 26, "futex-wait";
+    ACQUIRE = 27, "acquire";
+    RELEASE = 28, "release";
+    CUSTOM = 29, "custom";
+}
+
+/// No visible operation.
+pub const NONE: u8 = 255;
+
+/// The visible operation that a synchronisation event stands for, or [`NONE`].
+pub const fn of(op: SyncOp, argument: u64) -> u8 {
+    match op {
+        SyncOp::Fork => FORK,
+        SyncOp::Start => START,
+        SyncOp::End => END,
+        SyncOp::Join | SyncOp::JoinFailed => JOIN,
+        SyncOp::Detach => DETACH,
+        SyncOp::Cancel => CANCEL,
+        SyncOp::Lock if argument & lock::WAIT != 0 => RELOCK,
+        SyncOp::Lock | SyncOp::LockFailed => LOCK,
+        SyncOp::ReadLock | SyncOp::ReadLockFailed => READ_LOCK,
+        SyncOp::Unlock if argument & lock::WAIT != 0 => NONE,
+        SyncOp::Unlock => UNLOCK,
+        SyncOp::Signal => SIGNAL,
+        SyncOp::Broadcast => BROADCAST,
+        SyncOp::WaitBegin => WAIT,
+        SyncOp::Wait | SyncOp::WaitFailed => WAKE,
+        SyncOp::BarrierEnter => BARRIER_ENTER,
+        SyncOp::BarrierExit => BARRIER_EXIT,
+        SyncOp::SemWait | SyncOp::SemWaitFailed => SEM_WAIT,
+        SyncOp::SemPost => SEM_POST,
+        SyncOp::OnceBegin => ONCE_BEGIN,
+        SyncOp::OnceEnd => ONCE_END,
+        SyncOp::OncePassed => ONCE_PASSED,
+        SyncOp::FutexWake => FUTEX_WAKE,
+        SyncOp::FutexWait | SyncOp::FutexWaitFailed => FUTEX_WAIT,
+        SyncOp::Acquire => ACQUIRE,
+        SyncOp::Release => RELEASE,
+        SyncOp::Custom => CUSTOM,
+        _ => NONE,
+    }
+}
+
+/// One step of a schedule in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepWord {
+    /// Index into the blob's thread table.
+    pub thread: u16,
+    pub kind: u8,
+    pub failed: bool,
+    /// Which visible operation of the thread this is, from 1.
+    pub ordinal: u32,
+}
+
+impl StepWord {
+    pub const fn pack(self) -> u64 {
+        self.thread as u64
+            | (self.kind as u64) << 16
+            | (self.failed as u64) << 24
+            | (self.ordinal as u64) << 32
+    }
+
+    pub const fn unpack(word: u64) -> StepWord {
+        StepWord {
+            thread: word as u16,
+            kind: (word >> 16) as u8,
+            failed: word >> 24 & 1 != 0,
+            ordinal: (word >> 32) as u32,
+        }
+    }
+}
+
+pub const HEAD_WORDS: usize = 4;
+pub const STOP_WORDS: usize = 6;
+
+/// Place kinds of stops.
+pub const PLACE_CODE: u64 = 0;
+pub const PLACE_OBJECT: u64 = 1;
+
+pub const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, continued from `state`.
+pub const fn hash(mut state: u64, bytes: &[u8]) -> u64 {
+    let mut at = 0;
+    while at < bytes.len() {
+        state = (state ^ bytes[at] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        at += 1;
+    }
+    state
+}
+
+/// Name hash of the n-th child of a thread.
+pub const fn child_hash(parent: u64, n: u32) -> u64 {
+    let mut digits = [0u8; 10];
+    let mut used = 0;
+    let mut rest = n;
+    loop {
+        digits[used] = b'0' + (rest % 10) as u8;
+        used += 1;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let mut state = hash(parent, b".");
+    while used > 0 {
+        used -= 1;
+        state = hash(state, &[digits[used]]);
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_hash_the_same_whole_or_in_parts() {
+        let whole = hash(HASH_START, b"1.12.3");
+        assert_eq!(child_hash(child_hash(hash(HASH_START, b"1"), 12), 3), whole);
+    }
+
+    #[test]
+    fn words_keep_their_fields() {
+        let step = StepWord { thread: 7, kind: RELOCK, failed: true, ordinal: 123_456 };
+        assert_eq!(StepWord::unpack(step.pack()), step);
+        assert_eq!(WORDS[CUSTOM as usize], "custom");
+    }
+}
