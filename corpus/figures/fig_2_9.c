@@ -10,8 +10,8 @@ static my_struct *volatile x;
 static int computed;
 
 static my_struct *create_my_struct(void) {
-    my_struct *s = malloc(sizeof *s);
-    s->value = 21; // RACE:value:A
+    my_struct *s = malloc(sizeof *s); // RACE:value:A
+    s->value = 21;                    // RACE:value:A
     return s;
 }
 

@@ -21,7 +21,7 @@
 #define CORPUS_UNUSED __attribute__((unused))
 #endif
 
-CORPUS_UNUSED static int corpus_turn_us = 25000;
+CORPUS_UNUSED static int corpus_turn_us = 40000;
 
 __attribute__((constructor)) static void corpus_read_environment(void) {
     const char *text = getenv("CORPUS_TURN_MS");
