@@ -3,6 +3,7 @@
 pub mod cc;
 pub mod hunt;
 pub mod record;
+pub mod trace;
 
 use crate::compiler::choice::Language;
 use std::io::IsTerminal;
@@ -77,6 +78,7 @@ pub enum Command {
     Cxx(cc::Args),
     Hunt(hunt::Args),
     Record(record::Args),
+    Trace(trace::Args),
 }
 
 pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
@@ -85,5 +87,6 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
         Command::Cxx(args) => cc::run(Language::Cxx, args),
         Command::Hunt(args) => hunt::run(args, ctx),
         Command::Record(args) => record::run(args, ctx),
+        Command::Trace(args) => trace::run(args, ctx),
     }
 }
