@@ -3,7 +3,9 @@
 pub mod clock;
 pub mod detector;
 pub mod detectors;
+pub mod happens_before;
 pub mod locksets;
+pub mod race;
 pub mod report;
 pub mod skeleton;
 pub mod step;
