@@ -4,13 +4,15 @@
 //! observed; its children and helpers are not.
 
 use crate::thread::{self, Thread};
-use crate::{arch, interpose, message, real, segment, shadow, threads};
+use crate::{arch, interpose, message, real, segment, shadow, steer, threads};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use raddle_wire::region::{ENV_REGION, Header, MAGIC, observe, option, region_bytes, state};
+use raddle_wire::region::{ENV_REGION, HEADER_BYTES, Header, MAGIC, observe, option, region_bytes, state};
 
 static HEADER: AtomicUsize = AtomicUsize::new(0);
 static STARTED: AtomicBool = AtomicBool::new(false);
+/// The program is observed or steered.
+static OBSERVING: AtomicBool = AtomicBool::new(false);
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static ACCESSES: AtomicBool = AtomicBool::new(false);
 static KEEP_REDUNDANT: AtomicBool = AtomicBool::new(false);
@@ -50,7 +52,7 @@ pub fn accesses_observed() -> bool {
 /// Are atomics observed at this moment? They are synchronisation, but nobody can see them before the first fork.
 #[inline]
 pub fn atomics_observed() -> bool {
-    RECORDING.load(Ordering::Relaxed) && (THREADED.load(Ordering::Relaxed) || before_first_fork())
+    OBSERVING.load(Ordering::Relaxed) && (THREADED.load(Ordering::Relaxed) || before_first_fork())
 }
 
 fn before_first_fork() -> bool {
@@ -71,6 +73,7 @@ pub fn first_fork(thread: &mut Thread) {
 /// The recorder is gone, or this is a forked child: the program goes on by itself.
 pub fn stop_observing() {
     RECORDING.store(false, Ordering::Relaxed);
+    OBSERVING.store(false, Ordering::Relaxed);
     ACCESSES.store(false, Ordering::Relaxed);
     ALLOCATIONS.store(false, Ordering::Relaxed);
     let thread = thread::current();
@@ -93,9 +96,8 @@ fn c_region_name() -> &'static core::ffi::CStr {
 }
 
 fn attach(path: &core::ffi::CStr) {
-    let bytes = region_bytes(0);
     // SAFETY: opens and maps a file; the mapping is new.
-    let address = unsafe {
+    let (address, bytes) = unsafe {
         let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
         let fd = real::syscall(
             libc::SYS_openat,
@@ -106,10 +108,20 @@ fn attach(path: &core::ffi::CStr) {
             return;
         }
         let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-        let address =
-            real::syscall(libc::SYS_mmap, [0, bytes, prot, libc::MAP_SHARED as usize, fd as usize, 0]);
+        let map = |bytes| {
+            real::syscall(libc::SYS_mmap, [0, bytes, prot, libc::MAP_SHARED as usize, fd as usize, 0])
+        };
+        // The first page says how large the whole is.
+        let mut address = map(HEADER_BYTES);
+        let mut bytes = HEADER_BYTES;
+        if !(-4095..0).contains(&address) {
+            let head = address as *const Header;
+            bytes = region_bytes((*head).blob_bytes as usize);
+            address = map(bytes);
+            real::syscall(libc::SYS_munmap, [head as usize, HEADER_BYTES, 0, 0, 0, 0]);
+        }
         real::syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
-        address
+        (address, bytes)
     };
     if (-4095..0).contains(&address) {
         message::fatal(format_args!(
@@ -138,7 +150,7 @@ fn attach(path: &core::ffi::CStr) {
 }
 
 fn configure(header: &'static Header) {
-    let wants_accesses = header.observe != 0 && header.options & option::MEMORY != 0;
+    let wants_accesses = header.options & option::MEMORY != 0;
     if wants_accesses && !shadow::reserve() {
         message::fatal(format_args!(
             "cannot reserve {} TiB of address space for shadow memory; raise or remove `ulimit -v`, or record \
@@ -157,6 +169,8 @@ fn configure(header: &'static Header) {
         header.observe & observe::RECORD != 0 && header.options & option::ALLOCATIONS != 0,
         Ordering::Relaxed,
     );
+    OBSERVING.store(true, Ordering::Relaxed);
+    steer::adopt_main(main);
     threads::begin(main);
     // SAFETY: registers a C function.
     unsafe { libc::atexit(at_exit) };
@@ -164,9 +178,10 @@ fn configure(header: &'static Header) {
 
 extern "C" fn at_exit() {
     if let Some(header) = header()
-        && header.claimed_pid.load(Ordering::Relaxed) == real::getpid() {
-            header.state.store(state::EXITED, Ordering::Release);
-        }
+        && header.claimed_pid.load(Ordering::Relaxed) == real::getpid()
+    {
+        header.state.store(state::EXITED, Ordering::Release);
+    }
 }
 
 /// In a forked child: nothing here is observed any more, and locks that other threads held are free.
@@ -177,6 +192,7 @@ pub fn become_child() {
     segment::reset_after_fork();
     crate::stripe::reset_after_fork();
     threads::reset_after_fork();
+    steer::stop_steering();
 }
 
 /// Runs before the constructors of the program and of the compilers' modules.

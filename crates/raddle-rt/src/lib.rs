@@ -29,6 +29,7 @@ pub mod record;
 pub mod segment;
 pub mod shadow;
 pub mod spin;
+pub mod steer;
 pub mod stripe;
 pub mod thread;
 pub mod threads;

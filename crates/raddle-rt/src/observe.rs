@@ -4,8 +4,8 @@
 //! recorder, so that a new primitive is added by calling them and nothing else.
 
 use crate::thread::{Busy, Thread};
-use crate::{init, record, segment, shadow};
-use raddle_wire::SyncOp;
+use crate::{init, record, segment, shadow, steer};
+use raddle_wire::{SyncOp, step};
 
 /// A synchronisation operation. The sequence number is taken here, so the call stands after an acquiring operation and
 /// before a releasing one.
@@ -15,9 +15,7 @@ pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u
     if init::recording() {
         record::sync(thread, pc, op, object as u64, argument);
     }
-    if ends_segment(op) {
-        segment::advance(thread);
-    }
+    after_sync(thread, op, argument);
 }
 
 /// A synchronisation operation that carries a text.
@@ -26,6 +24,14 @@ pub fn sync_text(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argume
     if init::recording() {
         record::sync(thread, pc, op, object as u64, argument);
         record::text(thread, text);
+    }
+    after_sync(thread, op, argument);
+}
+
+#[inline]
+fn after_sync(thread: &mut Thread, op: SyncOp, argument: u64) {
+    if step::of(op, argument) != step::NONE {
+        thread.steps += 1;
     }
     if ends_segment(op) {
         segment::advance(thread);
@@ -63,7 +69,10 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let mask = ((1u32 << bytes) - 1) << (address & 7);
     let _busy = Busy::enter(thread);
     if init::keep_redundant() || shadow::note(thread, address, mask, read) {
-        record::access(thread, pc, aux, address);
+        steer::access(thread, pc, aux, address, bytes);
+        if init::recording() {
+            record::access(thread, pc, aux, address);
+        }
     }
 }
 
@@ -92,6 +101,10 @@ fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usiz
         }
     }
     if !news {
+        return;
+    }
+    steer::access(thread, pc, aux, address, bytes);
+    if !init::recording() {
         return;
     }
     if sized {

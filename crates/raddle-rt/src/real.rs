@@ -130,6 +130,19 @@ pub fn write_stderr(bytes: &[u8]) {
     unsafe { syscall(libc::SYS_write, [2, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
 }
 
+/// Milliseconds on a clock that only goes forward.
+pub fn now_ms() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the timespec is valid for the call.
+    unsafe {
+        syscall(
+            libc::SYS_clock_gettime,
+            [libc::CLOCK_MONOTONIC as usize, &raw mut time as usize, 0, 0, 0, 0],
+        );
+    }
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
 pub fn sleep_us(microseconds: u64) {
     let time = libc::timespec {
         tv_sec: (microseconds / 1_000_000) as i64,

@@ -41,9 +41,10 @@ fn reserve(thread: &mut Thread, count: usize) -> bool {
 #[inline]
 fn begin(thread: &mut Thread) -> bool {
     if (thread.stack_low != thread.stack_known || thread.stack_top != thread.stack_known)
-        && !write_stack(thread) {
-            return false;
-        }
+        && !write_stack(thread)
+    {
+        return false;
+    }
     reserve(thread, EVENT_RECORDS_MAX)
 }
 
@@ -195,20 +196,21 @@ fn next_slot(thread: &mut Thread) -> bool {
     close_slot(thread);
     loop {
         if header.pending.load(Ordering::Relaxed) < header.pending_max
-            && let Some(index) = take_slot(header) {
-                let slot = slot_header(header, index);
-                slot.thread.store(thread.index, Ordering::Relaxed);
-                slot.ordinal.store(thread.slot_ordinal, Ordering::Relaxed);
-                slot.image.store(init::image(), Ordering::Relaxed);
-                thread.slot = index;
-                thread.slot_ordinal += 1;
-                header.slots_high.fetch_max(index + 1, Ordering::Relaxed);
-                let base = core::ptr::from_ref(header) as usize;
-                let start = base + SLOTS_OFFSET + index as usize * SLOT_BYTES;
-                thread.cursor = start as *mut Record;
-                thread.cursor_end = (start + SLOT_BYTES) as *mut Record;
-                return true;
-            }
+            && let Some(index) = take_slot(header)
+        {
+            let slot = slot_header(header, index);
+            slot.thread.store(thread.index, Ordering::Relaxed);
+            slot.ordinal.store(thread.slot_ordinal, Ordering::Relaxed);
+            slot.image.store(init::image(), Ordering::Relaxed);
+            thread.slot = index;
+            thread.slot_ordinal += 1;
+            header.slots_high.fetch_max(index + 1, Ordering::Relaxed);
+            let base = core::ptr::from_ref(header) as usize;
+            let start = base + SLOTS_OFFSET + index as usize * SLOT_BYTES;
+            thread.cursor = start as *mut Record;
+            thread.cursor_end = (start + SLOT_BYTES) as *mut Record;
+            return true;
+        }
         let seen = header.emptied.load(Ordering::Acquire);
         if !real::process_exists(header.collector_pid) {
             message::warning(format_args!("the recording process is gone; the program goes on unrecorded"));

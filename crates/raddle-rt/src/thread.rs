@@ -72,7 +72,17 @@ pub struct Thread {
     pub index: u32,
     pub parent: u32,
     pub random: u32,
-    pub once_depth: u32,
+
+    // Steering.
+    /// Entry in the scheduler's table.
+    pub sched: u32,
+    /// Hash of the spawn path.
+    pub path: u64,
+    pub children: u32,
+    /// Visible operations done so far.
+    pub steps: u32,
+    /// Stop points of the schedule that concern this thread, as bits.
+    pub stops: u32,
 
     // Seen by other threads.
     pub pthread: AtomicUsize,
@@ -120,7 +130,11 @@ impl Thread {
             index: 0,
             parent: 0,
             random: 0,
-            once_depth: 0,
+            sched: u32::MAX,
+            path: 0,
+            children: 0,
+            steps: 0,
+            stops: 0,
             pthread: AtomicUsize::new(0),
             os_tid: AtomicU32::new(0),
             phase: AtomicU32::new(0),
@@ -150,6 +164,10 @@ impl Thread {
         self.index = u32::MAX;
         self.parent = parent;
         self.destructor_rounds = 0;
+        self.sched = u32::MAX;
+        self.children = 0;
+        self.steps = 0;
+        self.stops = 0;
         self.phase.store(phase::NEW, Ordering::Relaxed);
         self.deferred_count.store(0, Ordering::Relaxed);
     }

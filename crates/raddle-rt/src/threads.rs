@@ -2,10 +2,10 @@
 
 use crate::spin::Spin;
 use crate::thread::{self, Thread, phase};
-use crate::{arch, init, observe, real, record, segment, shadow};
+use crate::{arch, init, observe, real, record, segment, shadow, steer};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
-use raddle_wire::SyncOp;
+use raddle_wire::{SyncOp, step};
 
 struct Registry {
     /// Threads that were created and not yet joined or ended detached.
@@ -58,7 +58,15 @@ pub fn begin(thread: &'static mut Thread) {
     }
     arch::set_current(thread);
     let (routine, parent) = (thread.routine, u64::from(thread.parent));
-    observe::sync(thread, routine as u64, SyncOp::Start, routine, parent);
+    if steer::on() {
+        steer::start(thread);
+        let request = steer::Request { kind: step::START, object: 0, pc: routine as u64 };
+        steer::visible(thread, request, |thread| {
+            observe::sync(thread, routine as u64, SyncOp::Start, routine, parent);
+        });
+    } else {
+        observe::sync(thread, routine as u64, SyncOp::Start, routine, parent);
+    }
     thread::refresh_enabled(thread);
 }
 
@@ -183,7 +191,15 @@ fn end(thread: &mut Thread) {
         return;
     }
     let routine = thread.routine;
-    observe::sync(thread, routine as u64, SyncOp::End, 0, 0);
+    if steer::on() {
+        let request = steer::Request { kind: step::END, object: 0, pc: routine as u64 };
+        steer::visible(thread, request, |thread| {
+            observe::sync(thread, routine as u64, SyncOp::End, 0, 0);
+            steer::end_thread(thread);
+        });
+    } else {
+        observe::sync(thread, routine as u64, SyncOp::End, 0, 0);
+    }
     thread.enabled = 0;
     thread.observed = false;
     segment::detach(thread);

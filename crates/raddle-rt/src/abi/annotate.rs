@@ -1,15 +1,16 @@
 //! The `Annotate*` family and `raddle.h`.
 
+use crate::steer::{self, Request};
 use crate::thread;
-use crate::{export_with_pc, observe};
+use crate::{export_with_pc, interpose, observe};
 use core::ffi::{CStr, c_char, c_int, c_long};
-use raddle_wire::SyncOp;
 use raddle_wire::record::lock;
+use raddle_wire::{SyncOp, step};
 
 fn say(op: SyncOp, object: usize, argument: u64) {
     if let Some(thread) = thread::observed() {
         let pc = thread.caller_pc;
-        observe::sync(thread, pc, op, object, argument);
+        interpose::step(thread, pc, op, object, argument);
     }
 }
 
@@ -18,7 +19,14 @@ fn say_text(op: SyncOp, object: usize, text: *const c_char) {
         let pc = thread.caller_pc;
         // SAFETY: the annotation passes a C string or null.
         let text = if text.is_null() { c"" } else { unsafe { CStr::from_ptr(text) } };
-        observe::sync_text(thread, pc, op, object, 0, text.to_bytes());
+        let request = Request { kind: step::CUSTOM, object, pc };
+        if op == SyncOp::Custom && steer::on() {
+            steer::visible(thread, request, |thread| {
+                observe::sync_text(thread, pc, op, object, 0, text.to_bytes());
+            });
+        } else {
+            observe::sync_text(thread, pc, op, object, 0, text.to_bytes());
+        }
     }
 }
 

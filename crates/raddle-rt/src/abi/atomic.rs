@@ -5,10 +5,12 @@
 //! before it. The operation itself is always sequentially consistent on the machine; the order that the program asked
 //! for is what is recorded.
 
+use crate::steer::{self, Request};
 use crate::thread::{self, Busy, Thread};
 use crate::{export_with_pc, init, record, segment, stripe};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use raddle_wire::record::atomic as wire;
+use raddle_wire::step;
 
 const RELAXED: i32 = 0;
 const RELEASE: i32 = 3;
@@ -125,34 +127,54 @@ struct Done<T> {
 }
 
 #[inline]
-fn perform<W: Word, T>(at: *mut W, action: impl FnOnce() -> Done<T>) -> T {
+fn perform<W: Word, T>(at: *mut W, kind: u8, action: impl FnOnce() -> Done<T>) -> T {
     let thread = thread::current();
     if !thread.observed || thread.busy != 0 || !init::atomics_observed() {
         return action().result;
     }
-    observe(thread, at, action)
+    let pc = thread.caller_pc;
+    if !steer::on() {
+        return observe(thread, pc, at, action);
+    }
+    let request = Request { kind, object: at as usize, pc };
+    let mut action = Some(action);
+    let mut act = |thread: &mut Thread| {
+        let action = action.take().expect("an operation is performed once");
+        observe(thread, pc, at, action)
+    };
+    match steer::visible(thread, request, &mut act) {
+        Some(result) => result,
+        // A schedule cannot make an atomic operation fail.
+        None => {
+            let result = act(thread);
+            steer::failed(thread);
+            result
+        }
+    }
 }
 
-fn observe<W: Word, T>(thread: &mut Thread, at: *mut W, action: impl FnOnce() -> Done<T>) -> T {
-    let pc = thread.caller_pc;
+fn observe<W: Word, T>(thread: &mut Thread, pc: u64, at: *mut W, action: impl FnOnce() -> Done<T>) -> T {
     let _busy = Busy::enter(thread);
     let guard = stripe::lock(at as usize);
     let done = action();
     let sequence = record::next_sequence();
     drop(guard);
-    record::atomic(
-        thread,
-        &record::AtomicEvent {
-            pc,
-            aux: W::LOG2 | done.op << wire::OP_SHIFT,
-            address: at as usize,
-            flags: order(done.mo) as u64 & wire::ORDER_MASK,
-            sequence,
-            read: done.read,
-            written: done.written,
-            wide: W::LOG2 == 4,
-        },
-    );
+    thread.steps += 1;
+    if init::recording() {
+        record::atomic(
+            thread,
+            &record::AtomicEvent {
+                pc,
+                aux: W::LOG2 | done.op << wire::OP_SHIFT,
+                address: at as usize,
+                flags: order(done.mo) as u64 & wire::ORDER_MASK,
+                sequence,
+                read: done.read,
+                written: done.written,
+                wide: W::LOG2 == 4,
+            },
+        );
+    }
     if releases(done.mo) {
         segment::advance(thread);
     }
@@ -160,7 +182,7 @@ fn observe<W: Word, T>(thread: &mut Thread, at: *mut W, action: impl FnOnce() ->
 }
 
 fn load<W: Word>(at: *mut W, mo: i32) -> W {
-    perform(at, || {
+    perform(at, step::LOAD, || {
         // SAFETY: the program asked for this load.
         let value = unsafe { W::load(at) };
         Done { op: wire::LOAD, mo, read: value.widen(), written: 0, result: value }
@@ -168,7 +190,7 @@ fn load<W: Word>(at: *mut W, mo: i32) -> W {
 }
 
 fn store<W: Word>(at: *mut W, value: W, mo: i32) {
-    perform(at, || {
+    perform(at, step::STORE, || {
         // SAFETY: the program asked for this store.
         unsafe { W::store(at, value, mo) };
         Done { op: wire::STORE, mo, read: 0, written: value.widen(), result: () }
@@ -176,7 +198,7 @@ fn store<W: Word>(at: *mut W, value: W, mo: i32) {
 }
 
 fn exchange<W: Word>(at: *mut W, value: W, mo: i32) -> W {
-    perform(at, || {
+    perform(at, step::RMW, || {
         // SAFETY: the program asked for this exchange.
         let old = unsafe { W::swap(at, value) };
         Done { op: wire::EXCHANGE, mo, read: old.widen(), written: value.widen(), result: old }
@@ -184,7 +206,7 @@ fn exchange<W: Word>(at: *mut W, value: W, mo: i32) -> W {
 }
 
 fn update<W: Word>(at: *mut W, op: u8, mo: i32, f: impl Fn(W) -> W) -> W {
-    perform(at, || {
+    perform(at, step::RMW, || {
         // SAFETY: the program asked for this update.
         let (old, new) = unsafe { W::update(at, f) };
         Done { op, mo, read: old.widen(), written: new.widen(), result: old }
@@ -192,7 +214,7 @@ fn update<W: Word>(at: *mut W, op: u8, mo: i32, f: impl Fn(W) -> W) -> W {
 }
 
 fn cas<W: Word>(at: *mut W, expected: W, value: W, mo: i32, failure_mo: i32) -> W {
-    perform(at, || {
+    perform(at, step::RMW, || {
         // SAFETY: the program asked for this compare-exchange.
         let found = unsafe { W::cas(at, expected, value) };
         if found == expected {
@@ -367,10 +389,19 @@ extern "C" fn thread_fence(mo: i32) {
         return;
     }
     let pc = thread.caller_pc;
+    if steer::on() {
+        let request = Request { kind: step::FENCE, object: 0, pc };
+        steer::visible(thread, request, |thread| observe_fence(thread, pc, mo));
+    } else {
+        observe_fence(thread, pc, mo);
+    }
+}
+
+fn observe_fence(thread: &mut Thread, pc: u64, mo: i32) {
     let _busy = Busy::enter(thread);
-    record::atomic(
-        thread,
-        &record::AtomicEvent {
+    thread.steps += 1;
+    if init::recording() {
+        let event = record::AtomicEvent {
             pc,
             aux: wire::FENCE << wire::OP_SHIFT,
             address: 0,
@@ -379,8 +410,9 @@ extern "C" fn thread_fence(mo: i32) {
             read: 0,
             written: 0,
             wide: false,
-        },
-    );
+        };
+        record::atomic(thread, &event);
+    }
     if releases(mo) {
         segment::advance(thread);
     }

@@ -1,7 +1,7 @@
 //! `sanitizer/tsan_interface.h`: what a program may say about its own synchronisation.
 
 use crate::thread;
-use crate::{export_with_pc, observe};
+use crate::{export_with_pc, interpose, observe};
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use raddle_wire::SyncOp;
 use raddle_wire::record::lock;
@@ -9,7 +9,7 @@ use raddle_wire::record::lock;
 fn say(op: SyncOp, object: usize, argument: u64) {
     if let Some(thread) = thread::observed() {
         let pc = thread.caller_pc;
-        observe::sync(thread, pc, op, object, argument);
+        interpose::step(thread, pc, op, object, argument);
     }
 }
 
@@ -124,9 +124,10 @@ pub extern "C" fn __tsan_external_assign_tag(_address: *mut c_void, _tag: *mut c
 
 fn external(address: usize, pc: u64, aux: u8) {
     if let Some(thread) = thread::observed()
-        && thread.enabled != 0 {
-            observe::access(thread, pc, aux, address);
-        }
+        && thread.enabled != 0
+    {
+        observe::access(thread, pc, aux, address);
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -6,19 +6,21 @@ use core::ffi::{c_int, c_void};
 
 fn allocated(memory: *mut c_void, bytes: usize) -> *mut c_void {
     if !memory.is_null()
-        && let Some(thread) = thread::observed() {
-            let pc = thread.caller_pc;
-            observe::alloc(thread, pc, memory as usize, bytes);
-        }
+        && let Some(thread) = thread::observed()
+    {
+        let pc = thread.caller_pc;
+        observe::alloc(thread, pc, memory as usize, bytes);
+    }
     memory
 }
 
 fn released(thread: Option<&mut Thread>, memory: *mut c_void) {
     if let Some(thread) = thread
-        && !memory.is_null() {
-            let pc = thread.caller_pc;
-            observe::free(thread, pc, memory as usize);
-        }
+        && !memory.is_null()
+    {
+        let pc = thread.caller_pc;
+        observe::free(thread, pc, memory as usize);
+    }
 }
 
 extern "C" fn do_malloc(bytes: usize) -> *mut c_void {

@@ -1,9 +1,10 @@
 //! Barriers.
 
-use crate::thread;
+use crate::steer::{self, Patience, Request};
+use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_uint, c_void};
-use raddle_wire::SyncOp;
+use raddle_wire::{SyncOp, step};
 
 mod c {
     use super::*;
@@ -26,6 +27,9 @@ extern "C" fn init(b: *mut c_void, attr: *const c_void, count: c_uint) -> c_int 
     let result = unsafe { c::pthread_barrier_init(b, attr, count) };
     if result == 0 {
         say(SyncOp::BarrierInit, b, u64::from(count), pc);
+        if steer::on() {
+            steer::barrier_init(b as usize, count);
+        }
     }
     result
 }
@@ -36,8 +40,31 @@ extern "C" fn destroy(b: *mut c_void) -> c_int {
     unsafe { c::pthread_barrier_destroy(b) }
 }
 
+/// Under steering the real barrier is not used: it can only block.
+fn wait_steered(thread: &mut Thread, pc: u64, b: *mut c_void) -> c_int {
+    let object = b as usize;
+    let enter = Request { kind: step::BARRIER_ENTER, object, pc };
+    let entered = steer::visible(thread, enter, |thread| {
+        observe::sync(thread, pc, SyncOp::BarrierEnter, object, 0);
+        steer::arrive_barrier(object)
+    });
+    let (generation, last) = entered.unwrap_or((u32::MAX, false));
+    let exit = Request { kind: step::BARRIER_EXIT, object, pc };
+    steer::blocking(thread, exit, Patience::Forever, |thread| {
+        if !steer::barrier_passed(object, generation) {
+            return None;
+        }
+        observe::sync(thread, pc, SyncOp::BarrierExit, object, 0);
+        Some(())
+    });
+    if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
+}
+
 extern "C" fn wait(b: *mut c_void) -> c_int {
     let pc = thread::current().caller_pc;
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        return wait_steered(thread, pc, b);
+    }
     say(SyncOp::BarrierEnter, b, 0, pc);
     // SAFETY: as the program asks.
     let result = unsafe { c::pthread_barrier_wait(b) };

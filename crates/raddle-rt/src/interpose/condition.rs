@@ -4,12 +4,13 @@
 //! held again. A thread that is cancelled inside the wait holds the mutex while its clean-up handlers run, so a
 //! clean-up handler of ours, installed for the duration of the real call, reports the second half in that case.
 
-use crate::interpose::mutex::{Mutex, kind_bits};
-use crate::thread;
+use crate::interpose::mutex::{self, Mutex, kind_bits};
+use crate::steer::{self, Patience, Request};
+use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_void};
-use raddle_wire::SyncOp;
 use raddle_wire::record::{LOW48, lock as bits};
+use raddle_wire::{SyncOp, step};
 
 mod c {
     use super::*;
@@ -63,9 +64,51 @@ fn end_wait(waiting: &Waiting, result: c_int) {
     }
 }
 
-fn wait_with(cond: *mut c_void, mutex: *mut Mutex, wait: impl Fn() -> c_int) -> c_int {
+/// The three operations of a wait: release the mutex and begin to wait; be woken, or give up; take the mutex back.
+fn wait_steered(
+    thread: &mut Thread,
+    pc: u64,
+    cond: *mut c_void,
+    mutex: *mut Mutex,
+    patience: Patience,
+) -> c_int {
+    let (object, arg) = (cond as usize, mutex as u64 & LOW48);
+    let begin = |thread: &mut Thread| {
+        observe::sync(thread, pc, SyncOp::Unlock, mutex as usize, kind_bits(mutex) | bits::WAIT);
+        observe::sync(thread, pc, SyncOp::WaitBegin, object, arg);
+        steer::begin_wait(thread, object);
+        mutex::release(mutex);
+        steer::released(mutex as usize);
+    };
+    steer::visible(thread, Request { kind: step::WAIT, object, pc }, begin);
+    let woken = steer::blocking(thread, Request { kind: step::WAKE, object, pc }, patience, |thread| {
+        if !steer::signalled(thread, false) {
+            return None;
+        }
+        observe::sync(thread, pc, SyncOp::Wait, object, arg);
+        Some(())
+    });
+    let mut cancelled = false;
+    if woken.is_none() {
+        cancelled = steer::is_cancelled(thread);
+        steer::signalled(thread, true);
+        observe::sync(thread, pc, SyncOp::WaitFailed, object, arg);
+        steer::failed(thread);
+    }
+    mutex::lock_steered(thread, pc, mutex, Patience::Forever, bits::WAIT);
+    if cancelled {
+        // SAFETY: no arguments; may unwind the thread, which holds the mutex as the standard demands.
+        unsafe { super::pthread_testcancel() };
+    }
+    if woken.is_some() { 0 } else { libc::ETIMEDOUT }
+}
+
+fn wait_with(cond: *mut c_void, mutex: *mut Mutex, patience: Patience, wait: impl Fn() -> c_int) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     let pc = thread.caller_pc;
+    if steer::on() {
+        return wait_steered(thread, pc, cond, mutex, patience);
+    }
     observe::sync(thread, pc, SyncOp::Unlock, mutex as usize, kind_bits(mutex) | bits::WAIT);
     observe::sync(thread, pc, SyncOp::WaitBegin, cond as usize, mutex as u64 & LOW48);
     let mut waiting = Waiting { pc, cond, mutex };
@@ -81,12 +124,12 @@ fn wait_with(cond: *mut c_void, mutex: *mut Mutex, wait: impl Fn() -> c_int) -> 
 
 pub extern "C" fn wait(cond: *mut c_void, mutex: *mut Mutex) -> c_int {
     // SAFETY: as the program asks (here and below).
-    wait_with(cond, mutex, || unsafe { c::pthread_cond_wait(cond, mutex) })
+    wait_with(cond, mutex, Patience::Forever, || unsafe { c::pthread_cond_wait(cond, mutex) })
 }
 
 pub extern "C" fn timedwait(cond: *mut c_void, mutex: *mut Mutex, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(cond, mutex, || unsafe { c::pthread_cond_timedwait(cond, mutex, until) })
+    wait_with(cond, mutex, Patience::Timed, || unsafe { c::pthread_cond_timedwait(cond, mutex, until) })
 }
 
 extern "C" fn clockwait(
@@ -96,7 +139,9 @@ extern "C" fn clockwait(
     until: *const libc::timespec,
 ) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(cond, mutex, || unsafe { c::pthread_cond_clockwait(cond, mutex, clock, until) })
+    wait_with(cond, mutex, Patience::Timed, || unsafe {
+        c::pthread_cond_clockwait(cond, mutex, clock, until)
+    })
 }
 
 fn say(op: SyncOp, cond: *mut c_void) {
@@ -107,12 +152,24 @@ fn say(op: SyncOp, cond: *mut c_void) {
 }
 
 pub extern "C" fn signal(cond: *mut c_void) -> c_int {
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        let pc = thread.caller_pc;
+        super::step_with(thread, pc, SyncOp::Signal, cond as usize, 0, || steer::signal(cond as usize, 1));
+        return 0;
+    }
     say(SyncOp::Signal, cond);
     // SAFETY: as the program asks.
     unsafe { c::pthread_cond_signal(cond) }
 }
 
 pub extern "C" fn broadcast(cond: *mut c_void) -> c_int {
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        let pc = thread.caller_pc;
+        super::step_with(thread, pc, SyncOp::Broadcast, cond as usize, 0, || {
+            steer::signal(cond as usize, usize::MAX)
+        });
+        return 0;
+    }
     say(SyncOp::Broadcast, cond);
     // SAFETY: as the program asks.
     unsafe { c::pthread_cond_broadcast(cond) }

@@ -1,10 +1,11 @@
 //! Threads: creation, joining, detaching, cancelling, naming.
 
+use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread, phase};
 use crate::{export_with_pc, init, observe, real, real_fn, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
-use raddle_wire::SyncOp;
+use raddle_wire::{SyncOp, step};
 
 pub type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -50,6 +51,22 @@ pub extern "C" fn create(
         return unsafe { c::pthread_create(handle, attr, routine, argument) };
     };
     let pc = thread.caller_pc;
+    if !steer::on() {
+        return create_observed(thread, pc, handle, attr, routine, argument);
+    }
+    let request = Request { kind: step::FORK, object: 0, pc };
+    steer::visible(thread, request, |thread| create_observed(thread, pc, handle, attr, routine, argument))
+        .unwrap_or(libc::EAGAIN)
+}
+
+fn create_observed(
+    thread: &mut Thread,
+    pc: u64,
+    handle: *mut libc::pthread_t,
+    attr: *const c_void,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
     let Some(block) = threads::allocate(thread.index) else { return libc::EAGAIN };
     // SAFETY: the structure is ours until the thread exists.
     unsafe {
@@ -70,6 +87,8 @@ pub extern "C" fn create(
     }
     // SAFETY: the handle was written by the successful call.
     let index = threads::publish(block, unsafe { *handle });
+    // SAFETY: the new thread waits for its phase to change.
+    steer::add_child(thread, unsafe { &mut *block });
     observe::sync(thread, pc, SyncOp::Fork, index as usize, 0);
     let running = if detached == libc::PTHREAD_CREATE_DETACHED {
         phase::RUNNING | phase::DETACHED
@@ -83,14 +102,55 @@ pub extern "C" fn create(
     0
 }
 
-fn join_with(handle: libc::pthread_t, wait: impl Fn() -> c_int) -> c_int {
+fn join_with(
+    handle: libc::pthread_t,
+    result: *mut *mut c_void,
+    patience: Patience,
+    wait: impl Fn() -> c_int,
+) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     let pc = thread.caller_pc;
     // The handle means nothing after a successful join.
     let index = threads::index_of(handle);
-    let result = wait();
-    let Some(index) = index else { return result };
-    match result {
+    if let (true, Some(index)) = (steer::on(), index) {
+        return join_steered(thread, pc, handle, index, result, patience);
+    }
+    let status = wait();
+    let Some(index) = index else { return status };
+    report_join(thread, pc, handle, index, status);
+    status
+}
+
+/// The joined thread has done its last visible operation; what is left of it takes no decision.
+fn join_steered(
+    thread: &mut Thread,
+    pc: u64,
+    handle: libc::pthread_t,
+    index: u32,
+    result: *mut *mut c_void,
+    patience: Patience,
+) -> c_int {
+    let request = Request { kind: step::JOIN, object: steer::join_token(index), pc };
+    let joined = steer::blocking(thread, request, patience, |thread| {
+        if !steer::has_ended(index) {
+            return None;
+        }
+        // SAFETY: as the program asks.
+        let status = unsafe { c::pthread_join(handle, result) };
+        report_join(thread, pc, handle, index, status);
+        Some(status)
+    });
+    joined.unwrap_or_else(|| {
+        super::test_cancel(thread);
+        let status = if patience == Patience::Not { libc::EBUSY } else { libc::ETIMEDOUT };
+        report_join(thread, pc, handle, index, status);
+        steer::failed(thread);
+        status
+    })
+}
+
+fn report_join(thread: &mut Thread, pc: u64, handle: libc::pthread_t, index: u32, status: c_int) {
+    match status {
         0 => {
             threads::joined(handle);
             observe::sync(thread, pc, SyncOp::Join, index as usize, 0);
@@ -98,17 +158,16 @@ fn join_with(handle: libc::pthread_t, wait: impl Fn() -> c_int) -> c_int {
         libc::EBUSY | libc::ETIMEDOUT => observe::sync(thread, pc, SyncOp::JoinFailed, index as usize, 0),
         _ => {}
     }
-    result
 }
 
 pub extern "C" fn join(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     // SAFETY: as the program asks (here and below).
-    join_with(handle, || unsafe { c::pthread_join(handle, result) })
+    join_with(handle, result, Patience::Forever, || unsafe { c::pthread_join(handle, result) })
 }
 
 extern "C" fn tryjoin(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     // SAFETY: as the program asks.
-    join_with(handle, || unsafe { c::pthread_tryjoin_np(handle, result) })
+    join_with(handle, result, Patience::Not, || unsafe { c::pthread_tryjoin_np(handle, result) })
 }
 
 extern "C" fn timedjoin(
@@ -117,7 +176,7 @@ extern "C" fn timedjoin(
     until: *const libc::timespec,
 ) -> c_int {
     // SAFETY: as the program asks.
-    join_with(handle, || unsafe { c::pthread_timedjoin_np(handle, result, until) })
+    join_with(handle, result, Patience::Timed, || unsafe { c::pthread_timedjoin_np(handle, result, until) })
 }
 
 extern "C" fn clockjoin(
@@ -127,14 +186,16 @@ extern "C" fn clockjoin(
     until: *const libc::timespec,
 ) -> c_int {
     // SAFETY: as the program asks.
-    join_with(handle, || unsafe { c::pthread_clockjoin_np(handle, result, clock, until) })
+    join_with(handle, result, Patience::Timed, || unsafe {
+        c::pthread_clockjoin_np(handle, result, clock, until)
+    })
 }
 
 pub extern "C" fn detach(handle: libc::pthread_t) -> c_int {
     let index = threads::index_of(handle);
     if let (Some(thread), Some(index)) = (thread::observed(), index) {
         let pc = thread.caller_pc;
-        observe::sync(thread, pc, SyncOp::Detach, index as usize, 0);
+        super::step(thread, pc, SyncOp::Detach, index as usize, 0);
         threads::detached(handle);
     }
     // SAFETY: as the program asks.
@@ -144,7 +205,10 @@ pub extern "C" fn detach(handle: libc::pthread_t) -> c_int {
 extern "C" fn cancel(handle: libc::pthread_t) -> c_int {
     if let (Some(thread), Some(index)) = (thread::observed(), threads::index_of(handle)) {
         let pc = thread.caller_pc;
-        observe::sync(thread, pc, SyncOp::Cancel, index as usize, 0);
+        super::step(thread, pc, SyncOp::Cancel, index as usize, 0);
+        if steer::on() {
+            steer::cancel(index);
+        }
     }
     // SAFETY: as the program asks.
     unsafe { c::pthread_cancel(handle) }

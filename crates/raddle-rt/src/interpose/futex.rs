@@ -3,10 +3,12 @@
 //! Every other system call goes to the kernel untouched, from the same stack frame: a call that returns twice or on
 //! another stack must not pass through ours.
 
-use crate::thread;
+use crate::steer::{self, Patience, Request};
+use crate::thread::{self, Thread};
 use crate::{observe, real};
 use core::ffi::c_long;
-use raddle_wire::SyncOp;
+use core::sync::atomic::{AtomicU32, Ordering};
+use raddle_wire::{SyncOp, step};
 
 /// Kernel results of this range are negated error numbers.
 extern "C" fn fail(result: isize) -> c_long {
@@ -45,7 +47,7 @@ pub unsafe extern "C" fn syscall() {
         "3: mov rdi, rax",
         "jmp {fail}",
         futex = const libc::SYS_futex,
-        pc = const core::mem::offset_of!(thread::Thread, caller_pc),
+        pc = const core::mem::offset_of!(Thread, caller_pc),
         handle = sym futex,
         fail = sym fail,
     )
@@ -62,6 +64,16 @@ extern "C" fn futex(
     let pc = thread::current().caller_pc;
     let command = op as i32 & libc::FUTEX_CMD_MASK;
     let waits = matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
+    let wakes = matches!(command, libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET);
+    if let (true, Some(thread)) = (steer::on() && (waits || wakes), thread::observed()) {
+        let result = if waits {
+            wait_steered(thread, pc, word, value as u32, time != 0)
+        } else {
+            let wake = || steer::signal(word, value) as isize;
+            super::step_with(thread, pc, SyncOp::FutexWake, word, value as u64, wake)
+        };
+        return if result < 0 { fail(result) } else { result as c_long };
+    }
     if matches!(
         command,
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET | libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE
@@ -74,6 +86,36 @@ extern "C" fn futex(
         say(if result == 0 { SyncOp::FutexWait } else { SyncOp::FutexWaitFailed }, word, 0, pc);
     }
     if (-4095..0).contains(&result) { fail(result) } else { result as c_long }
+}
+
+/// Looks at the word and waits, as the kernel would, but in the thread's turn.
+fn wait_steered(thread: &mut Thread, pc: u64, word: usize, value: u32, timed: bool) -> isize {
+    let patience = if timed { Patience::Timed } else { Patience::Forever };
+    let mut waiting = false;
+    let woken =
+        steer::blocking(thread, Request { kind: step::FUTEX_WAIT, object: word, pc }, patience, |thread| {
+            if waiting {
+                if !steer::signalled(thread, false) {
+                    return None;
+                }
+                observe::sync(thread, pc, SyncOp::FutexWait, word, 0);
+                return Some(0);
+            }
+            // SAFETY: the program passes a valid futex word.
+            if unsafe { (*(word as *const AtomicU32)).load(Ordering::SeqCst) } != value {
+                observe::sync(thread, pc, SyncOp::FutexWaitFailed, word, 0);
+                return Some(-(libc::EAGAIN as isize));
+            }
+            steer::begin_wait(thread, word);
+            waiting = true;
+            None
+        });
+    woken.unwrap_or_else(|| {
+        steer::signalled(thread, true);
+        observe::sync(thread, pc, SyncOp::FutexWaitFailed, word, 0);
+        steer::failed(thread);
+        -(libc::ETIMEDOUT as isize)
+    })
 }
 
 fn say(op: SyncOp, word: usize, argument: u64, pc: u64) {

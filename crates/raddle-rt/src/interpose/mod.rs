@@ -21,3 +21,59 @@ pub mod rwlock;
 pub mod semaphore;
 pub mod signal;
 pub mod sleep;
+
+use crate::steer::{self, Request};
+use crate::thread::Thread;
+use crate::{observe, real_fn};
+use raddle_wire::SyncOp;
+
+real_fn! {
+    fn pthread_testcancel();
+}
+
+/// A visible operation that is nothing but its event.
+pub fn step(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+    step_with(thread, pc, op, object, argument, || ());
+}
+
+/// A visible operation that releases something: the event, then the operation, in one turn.
+pub fn step_with<T>(
+    thread: &mut Thread,
+    pc: u64,
+    op: SyncOp,
+    object: usize,
+    argument: u64,
+    perform: impl FnOnce() -> T,
+) -> T {
+    let kind = raddle_wire::step::of(op, argument);
+    if !steer::on() || kind == raddle_wire::step::NONE {
+        observe::sync(thread, pc, op, object, argument);
+        return perform();
+    }
+    let mut perform = Some(perform);
+    let mut act = |thread: &mut Thread| {
+        observe::sync(thread, pc, op, object, argument);
+        let perform = perform.take().expect("an operation is performed once");
+        let result = perform();
+        steer::released(object);
+        result
+    };
+    // A schedule cannot make such an operation fail; if it tries, the operation is performed all the same.
+    match steer::visible(thread, Request { kind, object, pc }, &mut act) {
+        Some(result) => result,
+        None => {
+            let result = act(thread);
+            steer::failed(thread);
+            result
+        }
+    }
+}
+
+/// Acts on a cancellation request that reached the thread while it waited in the runtime.
+pub fn test_cancel(thread: &mut Thread) {
+    if steer::on() && steer::is_cancelled(thread) {
+        steer::failed(thread);
+        // SAFETY: no arguments; may unwind the thread.
+        unsafe { pthread_testcancel() };
+    }
+}

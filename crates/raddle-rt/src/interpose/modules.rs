@@ -144,13 +144,14 @@ extern "C" fn do_dlopen(path: *const c_char, flags: c_int) -> *mut c_void {
     // SAFETY: as the program asks.
     let handle = unsafe { c::dlopen(path, flags) };
     if !handle.is_null()
-        && let Some(thread) = thread::observed() {
-            {
-                let _busy = Busy::enter(thread);
-                register(init::image());
-            }
-            observe::sync(thread, pc, SyncOp::ModuleLoad, handle as usize, 0);
+        && let Some(thread) = thread::observed()
+    {
+        {
+            let _busy = Busy::enter(thread);
+            register(init::image());
         }
+        observe::sync(thread, pc, SyncOp::ModuleLoad, handle as usize, 0);
+    }
     handle
 }
 

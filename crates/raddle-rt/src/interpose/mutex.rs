@@ -1,12 +1,13 @@
 //! Mutexes and spin locks.
 
 use crate::arch::mutex as layout;
+use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
-use raddle_wire::SyncOp;
 use raddle_wire::record::lock as bits;
+use raddle_wire::{SyncOp, step};
 
 pub type Mutex = layout::Mutex;
 
@@ -81,12 +82,51 @@ fn try_first(thread: &mut Thread, pc: u64, m: *mut Mutex, how: u64) -> c_int {
     result
 }
 
+/// Thread id of the holder, 0 if there is none.
+///
+/// # Safety
+/// `m` is the address of a mutex.
+pub unsafe fn holder(m: usize) -> u32 {
+    // SAFETY: by contract.
+    unsafe { (*(m as *const Mutex)).owner.load(Ordering::Relaxed) }
+}
+
+/// Takes the mutex in the thread's turn, or is set aside until it is released.
+pub fn lock_steered(thread: &mut Thread, pc: u64, m: *mut Mutex, patience: Patience, how: u64) -> c_int {
+    let kind = if how & bits::WAIT != 0 { step::RELOCK } else { step::LOCK };
+    let request = Request { kind, object: m as usize, pc };
+    let taken = steer::blocking(thread, request, patience, |thread| {
+        // SAFETY: the program passes an initialised mutex.
+        let mut result = unsafe { c::pthread_mutex_trylock(m) };
+        if result == libc::EBUSY {
+            if kind_bits(m) & bits::ERRORCHECK == 0
+                || !owned_by_caller(m, thread)
+                || patience == Patience::Not
+            {
+                return None;
+            }
+            result = libc::EDEADLK;
+        }
+        report_lock(thread, pc, m, result, how);
+        Some(result)
+    });
+    taken.unwrap_or_else(|| {
+        let result = if patience == Patience::Not { libc::EBUSY } else { libc::ETIMEDOUT };
+        report_lock(thread, pc, m, result, how);
+        steer::failed(thread);
+        result
+    })
+}
+
 pub extern "C" fn lock(m: *mut Mutex) -> c_int {
     let Some(thread) = thread::observed() else {
         // SAFETY: as the program asks.
         return unsafe { c::pthread_mutex_lock(m) };
     };
     let pc = thread.caller_pc;
+    if steer::on() {
+        return lock_steered(thread, pc, m, Patience::Forever, 0);
+    }
     let mut result = try_first(thread, pc, m, 0);
     if result == libc::EBUSY {
         // SAFETY: as the program asks.
@@ -97,6 +137,10 @@ pub extern "C" fn lock(m: *mut Mutex) -> c_int {
 }
 
 pub extern "C" fn trylock(m: *mut Mutex) -> c_int {
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        let pc = thread.caller_pc;
+        return lock_steered(thread, pc, m, Patience::Not, bits::TRY);
+    }
     // SAFETY: as the program asks.
     let result = unsafe { c::pthread_mutex_trylock(m) };
     if let Some(thread) = thread::observed() {
@@ -123,6 +167,9 @@ extern "C" fn clocklock(m: *mut Mutex, clock: c_int, until: *const libc::timespe
 fn timed(m: *mut Mutex, wait: impl Fn() -> c_int) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     let pc = thread.caller_pc;
+    if steer::on() {
+        return lock_steered(thread, pc, m, Patience::Timed, bits::TIMED);
+    }
     let mut result = try_first(thread, pc, m, bits::TIMED);
     if result == libc::EBUSY {
         result = wait();
@@ -141,11 +188,19 @@ pub extern "C" fn unlock(m: *mut Mutex) -> c_int {
             if flags & bits::RECURSIVE != 0 && depth(m) > 1 {
                 flags |= bits::NESTED;
             }
-            observe::sync(thread, pc, SyncOp::Unlock, m as usize, flags);
+            // SAFETY: as the program asks.
+            let release = || unsafe { c::pthread_mutex_unlock(m) };
+            return super::step_with(thread, pc, SyncOp::Unlock, m as usize, flags, release);
         }
     }
     // SAFETY: as the program asks.
     unsafe { c::pthread_mutex_unlock(m) }
+}
+
+/// The real unlock, for the wait on a condition variable.
+pub fn release(m: *mut Mutex) {
+    // SAFETY: the program waits with this mutex held.
+    unsafe { c::pthread_mutex_unlock(m) };
 }
 
 pub extern "C" fn init(m: *mut Mutex, attr: *const c_void) -> c_int {
@@ -192,7 +247,28 @@ fn spin_event(s: *mut c_int, op: SyncOp, how: u64) {
     }
 }
 
+fn spin_steered(thread: &mut Thread, s: *mut c_int, patience: Patience, how: u64) -> c_int {
+    let pc = thread.caller_pc;
+    let request = Request { kind: step::LOCK, object: s as usize, pc };
+    let taken = steer::blocking(thread, request, patience, |thread| {
+        // SAFETY: as the program asks.
+        if unsafe { c::pthread_spin_trylock(s) } != 0 {
+            return None;
+        }
+        observe::sync(thread, pc, SyncOp::Lock, s as usize, how | bits::SPIN);
+        Some(0)
+    });
+    taken.unwrap_or_else(|| {
+        observe::sync(thread, pc, SyncOp::LockFailed, s as usize, how | bits::SPIN);
+        steer::failed(thread);
+        libc::EBUSY
+    })
+}
+
 extern "C" fn spin_lock(s: *mut c_int) -> c_int {
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        return spin_steered(thread, s, Patience::Forever, 0);
+    }
     // SAFETY: as the program asks.
     let mut result = unsafe { c::pthread_spin_trylock(s) };
     if result != 0 {
@@ -205,6 +281,9 @@ extern "C" fn spin_lock(s: *mut c_int) -> c_int {
 }
 
 extern "C" fn spin_trylock(s: *mut c_int) -> c_int {
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        return spin_steered(thread, s, Patience::Not, bits::TRY);
+    }
     // SAFETY: as the program asks.
     let result = unsafe { c::pthread_spin_trylock(s) };
     spin_event(s, if result == 0 { SyncOp::Lock } else { SyncOp::LockFailed }, bits::TRY);
@@ -212,9 +291,15 @@ extern "C" fn spin_trylock(s: *mut c_int) -> c_int {
 }
 
 extern "C" fn spin_unlock(s: *mut c_int) -> c_int {
-    spin_event(s, SyncOp::Unlock, 0);
     // SAFETY: as the program asks.
-    unsafe { c::pthread_spin_unlock(s) }
+    let release = || unsafe { c::pthread_spin_unlock(s) };
+    match thread::observed() {
+        Some(thread) => {
+            let pc = thread.caller_pc;
+            super::step_with(thread, pc, SyncOp::Unlock, s as usize, bits::SPIN, release)
+        }
+        None => release(),
+    }
 }
 
 export_with_pc! {

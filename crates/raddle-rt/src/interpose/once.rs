@@ -1,10 +1,11 @@
 //! One-time initialisation: `pthread_once` and the guards of C++ function-local statics.
 
-use crate::thread;
+use crate::steer::{self, Patience, Request};
+use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
-use raddle_wire::SyncOp;
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use raddle_wire::{SyncOp, step};
 
 mod c {
     use super::*;
@@ -83,13 +84,51 @@ extern "C" fn run() {
     // SAFETY: the entry is in a frame of this thread that is still active.
     let pending = unsafe { &mut *pending };
     pending.ran = true;
-    if let Some(thread) = thread::observed() {
-        observe::sync(thread, pending.pc, SyncOp::OnceBegin, pending.control as usize, 0);
+    let (pc, control) = (pending.pc, pending.control as usize);
+    if let (false, Some(thread)) = (steer::on(), thread::observed()) {
+        observe::sync(thread, pc, SyncOp::OnceBegin, control, 0);
     }
     (pending.routine)();
     if let Some(thread) = thread::observed() {
-        observe::sync(thread, pending.pc, SyncOp::OnceEnd, pending.control as usize, 0);
+        super::step_with(thread, pc, SyncOp::OnceEnd, control, 0, || set_running(control, false));
     }
+}
+
+/// Initialisers that are being run, under steering.
+struct Running {
+    controls: [usize; PENDING_MAX],
+}
+
+static RUNNING: crate::spin::Spin<Running> = crate::spin::Spin::new(Running { controls: [0; PENDING_MAX] });
+
+fn is_running(control: usize) -> bool {
+    RUNNING.lock().controls.contains(&control)
+}
+
+fn set_running(control: usize, running: bool) {
+    let mut table = RUNNING.lock();
+    let (old, new) = if running { (0, control) } else { (control, 0) };
+    if let Some(place) = table.controls.iter_mut().find(|place| **place == old) {
+        *place = new;
+    }
+}
+
+/// The decision whether this thread initialises, in its turn: true if it does.
+fn decide(thread: &mut Thread, pc: u64, control: usize, done: impl Fn() -> bool) -> bool {
+    let request = Request { kind: step::ONCE_BEGIN, object: control, pc };
+    let mine = steer::blocking(thread, request, Patience::Forever, |thread| {
+        if done() {
+            observe::sync(thread, pc, SyncOp::OncePassed, control, 0);
+            return Some(false);
+        }
+        if is_running(control) {
+            return None;
+        }
+        set_running(control, true);
+        observe::sync(thread, pc, SyncOp::OnceBegin, control, 0);
+        Some(true)
+    });
+    mine.unwrap_or(false)
 }
 
 /// glibc's value of a finished `pthread_once_t`.
@@ -101,9 +140,11 @@ pub extern "C" fn once(control: *mut AtomicU32, routine: extern "C" fn()) -> c_i
         return unsafe { c::pthread_once(control, routine) };
     };
     let pc = thread.caller_pc;
-    let mut pending = Pending { thread, routine, control, pc, ran: false };
     // SAFETY: the program passes a valid control word.
-    let done = unsafe { (*control).load(Ordering::Acquire) } & 3 == ONCE_DONE;
+    let is_done = || unsafe { (*control).load(Ordering::Acquire) } & 3 == ONCE_DONE;
+    let steered = steer::on();
+    let done = if steered { !decide(thread, pc, control as usize, is_done) } else { is_done() };
+    let mut pending = Pending { thread, routine, control, pc, ran: steered };
     if !done {
         if !push(&raw mut pending) {
             // SAFETY: as the program asks.
@@ -114,14 +155,28 @@ pub extern "C" fn once(control: *mut AtomicU32, routine: extern "C" fn()) -> c_i
         remove(&raw mut pending);
     }
     if !pending.ran
-        && let Some(thread) = thread::observed() {
-            observe::sync(thread, pc, SyncOp::OncePassed, control as usize, 0);
-        }
+        && let Some(thread) = thread::observed()
+    {
+        observe::sync(thread, pc, SyncOp::OncePassed, control as usize, 0);
+    }
     0
+}
+
+/// The first byte of a guard says that the initialisation is complete.
+fn guard_done(guard: *mut c_void) -> bool {
+    // SAFETY: the compiler passes a valid guard.
+    unsafe { (*guard.cast::<AtomicU8>()).load(Ordering::Acquire) != 0 }
 }
 
 extern "C" fn guard_acquire(guard: *mut c_void) -> c_int {
     let pc = thread::current().caller_pc;
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        if !decide(thread, pc, guard as usize, || guard_done(guard)) {
+            return 0;
+        }
+        // SAFETY: as the compiler asks; nobody else is initialising, so this does not block.
+        return unsafe { c::__cxa_guard_acquire(guard) };
+    }
     // SAFETY: as the compiler asks.
     let mine = unsafe { c::__cxa_guard_acquire(guard) };
     if let Some(thread) = thread::observed() {
@@ -132,21 +187,33 @@ extern "C" fn guard_acquire(guard: *mut c_void) -> c_int {
 }
 
 extern "C" fn guard_release(guard: *mut c_void) {
-    if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
-        observe::sync(thread, pc, SyncOp::OnceEnd, guard as usize, 0);
+    let finish = || {
+        set_running(guard as usize, false);
+        // SAFETY: as the compiler asks.
+        unsafe { c::__cxa_guard_release(guard) }
+    };
+    match thread::observed() {
+        Some(thread) => {
+            let pc = thread.caller_pc;
+            super::step_with(thread, pc, SyncOp::OnceEnd, guard as usize, 0, finish);
+        }
+        None => finish(),
     }
-    // SAFETY: as the compiler asks.
-    unsafe { c::__cxa_guard_release(guard) }
 }
 
 extern "C" fn guard_abort(guard: *mut c_void) {
-    if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
-        observe::sync(thread, pc, SyncOp::OnceEnd, guard as usize, 0);
+    let finish = || {
+        set_running(guard as usize, false);
+        // SAFETY: as the compiler asks.
+        unsafe { c::__cxa_guard_abort(guard) }
+    };
+    match thread::observed() {
+        Some(thread) => {
+            let pc = thread.caller_pc;
+            super::step_with(thread, pc, SyncOp::OnceEnd, guard as usize, 0, finish);
+        }
+        None => finish(),
     }
-    // SAFETY: as the compiler asks.
-    unsafe { c::__cxa_guard_abort(guard) }
 }
 
 export_with_pc! {

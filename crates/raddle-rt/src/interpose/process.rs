@@ -30,9 +30,10 @@ extern "C" fn do_fork() -> c_int {
     if pid == 0 {
         init::become_child();
     } else if pid > 0
-        && let Some(thread) = thread::observed() {
-            observe::sync(thread, pc, SyncOp::ProcessFork, pid as usize, 0);
-        }
+        && let Some(thread) = thread::observed()
+    {
+        observe::sync(thread, pc, SyncOp::ProcessFork, pid as usize, 0);
+    }
     pid
 }
 
@@ -58,9 +59,10 @@ fn before_exec(path: *const c_char) {
 /// An exec that returns has failed: the program goes on.
 fn after_exec(result: c_int) -> c_int {
     if ours()
-        && let Some(header) = init::header() {
-            header.state.store(state::RUNNING, Ordering::Release);
-        }
+        && let Some(header) = init::header()
+    {
+        header.state.store(state::RUNNING, Ordering::Release);
+    }
     result
 }
 

@@ -1,11 +1,12 @@
 //! Read-write locks.
 
-use crate::thread;
+use crate::steer::{self, Patience, Request};
+use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
-use raddle_wire::SyncOp;
 use raddle_wire::record::lock as bits;
+use raddle_wire::{SyncOp, step};
 
 mod c {
     use super::*;
@@ -45,10 +46,43 @@ fn outcome(l: *mut c_void, read: bool, result: c_int, how: u64, pc: u64) {
     }
 }
 
+fn steered(thread: &mut Thread, pc: u64, l: *mut c_void, read: bool, patience: Patience, how: u64) -> c_int {
+    let request = Request { kind: if read { step::READ_LOCK } else { step::LOCK }, object: l as usize, pc };
+    let mode = if read { bits::READ | bits::RWLOCK } else { bits::RWLOCK };
+    let taken = steer::blocking(thread, request, patience, |thread| {
+        // SAFETY: as the program asks.
+        let result =
+            unsafe { if read { c::pthread_rwlock_tryrdlock(l) } else { c::pthread_rwlock_trywrlock(l) } };
+        if result == libc::EBUSY {
+            return None;
+        }
+        if result == 0 {
+            observe::sync(
+                thread,
+                pc,
+                if read { SyncOp::ReadLock } else { SyncOp::Lock },
+                l as usize,
+                how | mode,
+            );
+        }
+        Some(result)
+    });
+    taken.unwrap_or_else(|| {
+        let op = if read { SyncOp::ReadLockFailed } else { SyncOp::LockFailed };
+        observe::sync(thread, pc, op, l as usize, how | mode);
+        steer::failed(thread);
+        if patience == Patience::Not { libc::EBUSY } else { libc::ETIMEDOUT }
+    })
+}
+
 /// Tries first, so that a thread that has to wait can say so.
 fn acquire(l: *mut c_void, read: bool, how: u64, wait: impl Fn() -> c_int) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     let pc = thread.caller_pc;
+    if steer::on() {
+        let patience = if how & bits::TIMED != 0 { Patience::Timed } else { Patience::Forever };
+        return steered(thread, pc, l, read, patience, how);
+    }
     // SAFETY: as the program asks.
     let mut result =
         unsafe { if read { c::pthread_rwlock_tryrdlock(l) } else { c::pthread_rwlock_trywrlock(l) } };
@@ -93,6 +127,9 @@ extern "C" fn clockwrlock(l: *mut c_void, clock: c_int, until: *const libc::time
 
 extern "C" fn tryrdlock(l: *mut c_void) -> c_int {
     let pc = thread::current().caller_pc;
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        return steered(thread, pc, l, true, Patience::Not, bits::TRY);
+    }
     // SAFETY: as the program asks.
     let result = unsafe { c::pthread_rwlock_tryrdlock(l) };
     outcome(l, true, result, bits::TRY, pc);
@@ -101,6 +138,9 @@ extern "C" fn tryrdlock(l: *mut c_void) -> c_int {
 
 extern "C" fn trywrlock(l: *mut c_void) -> c_int {
     let pc = thread::current().caller_pc;
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        return steered(thread, pc, l, false, Patience::Not, bits::TRY);
+    }
     // SAFETY: as the program asks.
     let result = unsafe { c::pthread_rwlock_trywrlock(l) };
     outcome(l, false, result, bits::TRY, pc);
@@ -113,7 +153,9 @@ extern "C" fn unlock(l: *mut c_void) -> c_int {
         // SAFETY: the program passes an initialised lock.
         let writer = unsafe { writer(l) }.load(Ordering::Relaxed);
         let read_bit = if writer == thread.os_tid.load(Ordering::Relaxed) { 0 } else { bits::READ };
-        observe::sync(thread, pc, SyncOp::Unlock, l as usize, bits::RWLOCK | read_bit);
+        // SAFETY: as the program asks.
+        let release = || unsafe { c::pthread_rwlock_unlock(l) };
+        return super::step_with(thread, pc, SyncOp::Unlock, l as usize, bits::RWLOCK | read_bit, release);
     }
     // SAFETY: as the program asks.
     unsafe { c::pthread_rwlock_unlock(l) }

@@ -1,9 +1,10 @@
 //! Semaphores, unnamed and named.
 
-use crate::thread;
+use crate::steer::{self, Patience, Request};
+use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_char, c_int, c_uint, c_void};
-use raddle_wire::SyncOp;
+use raddle_wire::{SyncOp, step};
 
 mod c {
     use super::*;
@@ -48,11 +49,33 @@ extern "C" fn destroy(s: *mut c_void) -> c_int {
     unsafe { c::sem_destroy(s) }
 }
 
-fn wait_with(s: *mut c_void, wait: impl Fn() -> c_int) -> c_int {
-    if thread::observed().is_none() {
-        return wait();
+fn wait_steered(thread: &mut Thread, s: *mut c_void, patience: Patience) -> c_int {
+    let pc = thread.caller_pc;
+    let request = Request { kind: step::SEM_WAIT, object: s as usize, pc };
+    let taken = steer::blocking(thread, request, patience, |thread| {
+        // SAFETY: as the program asks.
+        if unsafe { c::sem_trywait(s) } != 0 {
+            return None;
+        }
+        observe::sync(thread, pc, SyncOp::SemWait, s as usize, 0);
+        Some(())
+    });
+    if taken.is_some() {
+        return 0;
     }
-    let pc = thread::current().caller_pc;
+    super::test_cancel(thread);
+    observe::sync(thread, pc, SyncOp::SemWaitFailed, s as usize, 0);
+    steer::failed(thread);
+    crate::real::set_errno(if patience == Patience::Not { libc::EAGAIN } else { libc::ETIMEDOUT });
+    -1
+}
+
+fn wait_with(s: *mut c_void, patience: Patience, wait: impl Fn() -> c_int) -> c_int {
+    let Some(thread) = thread::observed() else { return wait() };
+    if steer::on() {
+        return wait_steered(thread, s, patience);
+    }
+    let pc = thread.caller_pc;
     // SAFETY: as the program asks.
     let mut result = unsafe { c::sem_trywait(s) };
     if result != 0 && errno() == libc::EAGAIN {
@@ -67,20 +90,23 @@ fn wait_with(s: *mut c_void, wait: impl Fn() -> c_int) -> c_int {
 
 extern "C" fn wait(s: *mut c_void) -> c_int {
     // SAFETY: as the program asks (here and below).
-    wait_with(s, || unsafe { c::sem_wait(s) })
+    wait_with(s, Patience::Forever, || unsafe { c::sem_wait(s) })
 }
 
 extern "C" fn timedwait(s: *mut c_void, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(s, || unsafe { c::sem_timedwait(s, until) })
+    wait_with(s, Patience::Timed, || unsafe { c::sem_timedwait(s, until) })
 }
 
 extern "C" fn clockwait(s: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(s, || unsafe { c::sem_clockwait(s, clock, until) })
+    wait_with(s, Patience::Timed, || unsafe { c::sem_clockwait(s, clock, until) })
 }
 
 extern "C" fn trywait(s: *mut c_void) -> c_int {
+    if let (true, Some(thread)) = (steer::on(), thread::observed()) {
+        return wait_steered(thread, s, Patience::Not);
+    }
     let pc = thread::current().caller_pc;
     // SAFETY: as the program asks.
     let result = unsafe { c::sem_trywait(s) };
@@ -91,9 +117,15 @@ extern "C" fn trywait(s: *mut c_void) -> c_int {
 }
 
 extern "C" fn post(s: *mut c_void) -> c_int {
-    say(SyncOp::SemPost, s, 0, thread::current().caller_pc);
     // SAFETY: as the program asks.
-    unsafe { c::sem_post(s) }
+    let release = || unsafe { c::sem_post(s) };
+    match thread::observed() {
+        Some(thread) => {
+            let pc = thread.caller_pc;
+            super::step_with(thread, pc, SyncOp::SemPost, s as usize, 0, release)
+        }
+        None => release(),
+    }
 }
 
 /// `sem_open` is variadic, but mode and value travel in the same registers as fixed arguments.

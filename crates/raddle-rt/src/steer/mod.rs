@@ -1,0 +1,124 @@
+//! Steering: deciding which thread takes the next visible operation.
+//!
+//! Every visible operation stands between [`turn`] and [`done`] (tsan11rec's `wait` and `tick`). A thread that comes
+//! to a visible operation waits for its turn; when it has performed the operation, the next thread is chosen, from a
+//! strategy (`control`) or from a schedule (`replay`). Code between visible operations runs in parallel, undisturbed.
+//!
+//! Nothing blocks between `turn` and `done`. An operation that would block says so ([`blocking`]), its thread is set
+//! aside until the object changes ([`released`]), and another one is chosen. So the runtime always knows who waits for
+//! what, and recognises a deadlock at once: everybody waits, or some wait for each other in a cycle.
+//!
+//! # Determinism
+//!
+//! The choice depends only on which threads exist and which of them are set aside. Both change only inside somebody's
+//! turn, never by arrival, so the same seed makes the same choices on a loaded machine too. A chosen thread that is
+//! still on its way is waited for. Only a thread that sleeps in the kernel (a blocking system call) is passed over;
+//! what happens then depends on the outside world, which is what demos record.
+
+mod schedule;
+mod state;
+pub mod strategy;
+mod watch;
+
+pub use state::{
+    add_child, adopt_main, arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel, end_thread,
+    has_ended, is_cancelled, join_token, on, released, signal, signalled, start, stop_steering, yielded,
+};
+
+use crate::thread::{Busy, Thread};
+use state::{Grant, SCHED};
+
+/// How long an operation is willing to wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// For ever.
+    Forever,
+    /// Until a time: it can give up whenever the scheduler says so.
+    Timed,
+    /// Not at all.
+    Not,
+}
+
+/// A thread's request for its turn.
+#[derive(Clone, Copy)]
+pub struct Request {
+    pub kind: u8,
+    pub object: usize,
+    pub pc: u64,
+}
+
+/// Waits until it is this thread's turn. False: the schedule says that the operation fails.
+fn turn(thread: &mut Thread, request: Request) -> bool {
+    loop {
+        match SCHED.lock().arrive(thread, request) {
+            Grant::Go => return true,
+            Grant::Fail => return false,
+            Grant::Wait => watch::sleep_until_granted(thread),
+        }
+    }
+}
+
+/// The operation has been performed: somebody else's turn.
+fn done(thread: &mut Thread) {
+    SCHED.lock().finish(thread);
+}
+
+/// A visible operation that never blocks. `None`: the schedule says that it fails, and it was not performed.
+pub fn visible<T>(
+    thread: &mut Thread,
+    request: Request,
+    perform: impl FnOnce(&mut Thread) -> T,
+) -> Option<T> {
+    let _busy = Busy::enter(thread);
+    let go = turn(thread, request);
+    let result = if go { Some(perform(thread)) } else { None };
+    if go {
+        done(thread);
+    }
+    result
+}
+
+/// Ends a turn whose operation failed by decree; called after the failure has been reported.
+pub fn failed(thread: &mut Thread) {
+    let _busy = Busy::enter(thread);
+    done(thread);
+}
+
+/// A visible operation that may have to wait: `attempt` performs it or returns `None` when it would block.
+/// The result is `None` when the operation gave up (try and timed operations, or by decree of the schedule); the caller
+/// reports the failure and calls [`failed`].
+pub fn blocking<T>(
+    thread: &mut Thread,
+    request: Request,
+    patience: Patience,
+    mut attempt: impl FnMut(&mut Thread) -> Option<T>,
+) -> Option<T> {
+    let _busy = Busy::enter(thread);
+    loop {
+        if !turn(thread, request) {
+            return None;
+        }
+        if let Some(result) = attempt(thread) {
+            done(thread);
+            return Some(result);
+        }
+        match patience {
+            Patience::Not => return None,
+            Patience::Timed if SCHED.lock().times_out(thread) => return None,
+            Patience::Timed | Patience::Forever => {
+                if SCHED.lock().set_aside(thread, patience == Patience::Timed) {
+                    // Cancelled while waiting: give up, the caller acts on it.
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// A plain access, in a run that has stop points: parks the thread if this is one.
+#[inline]
+pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+    if thread.stops != 0 {
+        schedule::access(thread, pc, aux, address, bytes);
+    }
+}

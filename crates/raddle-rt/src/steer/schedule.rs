@@ -1,0 +1,327 @@
+//! Replay: turns are given in the order of a schedule.
+//!
+//! The schedule names, for each turn, the thread, which of its visible operations this is, and of what kind. A thread
+//! that comes with something else has *diverged*, and so has one whose operation would block although the schedule
+//! says that it completes: the run ends there and says what was expected and what was found. Operations marked as
+//! failed are not performed; their failure is handed to the program.
+//!
+//! After the last step come the stop points: a thread is parked before a certain access. When all are parked at the
+//! same time, the run has shown what it was meant to show. Without stop points the run goes on under the strategy.
+
+use super::state::{Entry, Grant, NOBODY, Phase, SCHED, Sched};
+use super::watch;
+use crate::thread::Thread;
+use crate::{init, real};
+use core::sync::atomic::Ordering;
+use raddle_wire::Header;
+use raddle_wire::region::{BLOB_OFFSET, MODULES_OFFSET, ModuleEntry, outcome};
+use raddle_wire::step::{self, HEAD_WORDS, PLACE_CODE, STOP_WORDS, StepWord};
+
+pub const STOPS_MAX: usize = 8;
+
+#[derive(Clone, Copy)]
+struct Stop {
+    thread: u64,
+    after: u32,
+    occurrence: u32,
+    code: bool,
+    address: usize,
+    seen: u32,
+    parked: bool,
+}
+
+/// What a parked thread is about to access.
+#[derive(Clone, Copy)]
+pub struct ParkedAccess {
+    pub pc: u64,
+    pub address: usize,
+    pub bytes: usize,
+    pub aux: u8,
+}
+
+impl ParkedAccess {
+    pub const fn new() -> ParkedAccess {
+        ParkedAccess { pc: 0, address: 0, bytes: 0, aux: 0 }
+    }
+}
+
+pub struct Replay {
+    loaded: bool,
+    words: *const u64,
+    threads: usize,
+    steps: usize,
+    cursor: usize,
+    stops: [Stop; STOPS_MAX],
+    stop_count: usize,
+}
+
+impl Replay {
+    pub const fn new() -> Replay {
+        const NO_STOP: Stop =
+            Stop { thread: 0, after: 0, occurrence: 0, code: true, address: 0, seen: 0, parked: false };
+        Replay {
+            loaded: false,
+            words: core::ptr::null(),
+            threads: 0,
+            steps: 0,
+            cursor: 0,
+            stops: [NO_STOP; STOPS_MAX],
+            stop_count: 0,
+        }
+    }
+
+    /// Does the schedule still decide?
+    pub fn active(&self) -> bool {
+        self.loaded && (self.cursor < self.steps || self.stop_count > 0)
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        // SAFETY: `load` checked that all words it counted lie in the mapped blob.
+        unsafe { self.words.add(at).read_volatile() }
+    }
+
+    fn step(&self, at: usize) -> StepWord {
+        StepWord::unpack(self.word(HEAD_WORDS + self.threads + at))
+    }
+
+    fn next(&self) -> Option<StepWord> {
+        if self.cursor < self.steps { Some(self.step(self.cursor)) } else { None }
+    }
+}
+
+/// Reads the blob. A blob that does not fit its own counts is refused.
+pub fn load(sched: &mut Sched, header: &'static Header) {
+    let words = (core::ptr::from_ref(header) as usize + BLOB_OFFSET) as *const u64;
+    let total = header.blob_bytes as usize / 8;
+    let replay = &mut sched.replay;
+    replay.words = words;
+    let (threads, steps, stops, blocks) = if total >= HEAD_WORDS {
+        (replay.word(0) as usize, replay.word(1) as usize, replay.word(2) as usize, replay.word(3) as usize)
+    } else {
+        (0, 0, usize::MAX, 0)
+    };
+    let needed =
+        threads.saturating_add(steps).saturating_add(stops.saturating_mul(STOP_WORDS)).saturating_add(blocks);
+    if stops > STOPS_MAX || needed.saturating_add(HEAD_WORDS) > total {
+        crate::message::fatal(format_args!("the schedule in the shared region is damaged"));
+    }
+    replay.threads = threads;
+    replay.steps = steps;
+    replay.stop_count = stops;
+    for i in 0..stops {
+        let at = HEAD_WORDS + threads + steps + i * STOP_WORDS;
+        let module = replay.word(at + 5);
+        let address = replay.word(at + 4) as usize + module_bias(header, module);
+        let thread = replay.word(at) as usize;
+        replay.stops[i] = Stop {
+            thread: if thread < threads { replay.word(HEAD_WORDS + thread) } else { 0 },
+            after: replay.word(at + 1) as u32,
+            occurrence: replay.word(at + 2) as u32,
+            code: replay.word(at + 3) == PLACE_CODE,
+            address,
+            seen: 0,
+            parked: false,
+        };
+    }
+    replay.loaded = true;
+}
+
+/// Where the module with this file name is loaded.
+fn module_bias(header: &Header, name_hash: u64) -> usize {
+    if name_hash == 0 {
+        return 0;
+    }
+    let base = core::ptr::from_ref(header) as usize + MODULES_OFFSET;
+    for index in 0..header.modules.load(Ordering::Acquire) as usize {
+        // SAFETY: entries below the count are complete.
+        let entry = unsafe { &*((base + index * size_of::<ModuleEntry>()) as *const ModuleEntry) };
+        let path = &entry.path[..usize::from(entry.path_bytes)];
+        let name = match path.iter().rposition(|&byte| byte == b'/') {
+            Some(slash) => &path[slash + 1..],
+            None => path,
+        };
+        if step::hash(step::HASH_START, name) == name_hash {
+            return entry.bias as usize;
+        }
+    }
+    0
+}
+
+/// The schedule's number for a thread.
+pub fn thread_of(sched: &Sched, path: u64) -> u32 {
+    let replay = &sched.replay;
+    if !replay.loaded {
+        return NOBODY;
+    }
+    (0..replay.threads).find(|&i| replay.word(HEAD_WORDS + i) == path).map_or(NOBODY, |i| i as u32)
+}
+
+/// Which stops concern a thread, as bits.
+pub fn stops_of(sched: &Sched, path: u64) -> u32 {
+    let replay = &sched.replay;
+    if !replay.loaded {
+        return 0;
+    }
+    (0..replay.stop_count).filter(|&i| replay.stops[i].thread == path).fold(0, |bits, i| bits | 1 << i)
+}
+
+/// Whether the program knows the kind of its operation only when it performs it.
+fn matches(expected: u8, found: u8) -> bool {
+    expected == found || (found == step::ONCE_BEGIN && expected == step::ONCE_PASSED)
+}
+
+pub fn arrive(sched: &mut Sched, thread: &mut Thread) -> Grant {
+    let me = thread.sched as usize;
+    let Some(expected) = sched.replay.next() else {
+        // Only stop points are left: a thread that comes past its own has missed it.
+        if thread.stops != 0 {
+            diverge(sched, me, None);
+        }
+        return Grant::Wait;
+    };
+    if u32::from(expected.thread) != sched.entries[me].schedule_thread {
+        return Grant::Wait;
+    }
+    let found = sched.entries[me].request.kind;
+    if !matches(expected.kind, found) || expected.ordinal != thread.steps + 1 {
+        diverge(sched, me, Some(expected));
+    }
+    sched.entries[me].phase = Phase::Acting;
+    if expected.failed && expected.kind != step::RMW { Grant::Fail } else { Grant::Go }
+}
+
+/// The step was taken.
+pub fn advance(sched: &mut Sched) {
+    sched.replay.cursor += 1;
+    sched.decisions += 1;
+    if let Some(header) = init::header() {
+        header.steps.store(sched.replay.cursor as u64, Ordering::Relaxed);
+    }
+    match sched.replay.next() {
+        Some(next) => {
+            let waiting = (0..sched.used).find(|&i| {
+                sched.entries[i].schedule_thread == u32::from(next.thread)
+                    && sched.entries[i].phase == Phase::Waiting
+            });
+            if let Some(index) = waiting {
+                sched.wake(index);
+            }
+        }
+        None if sched.replay.active() => {
+            // Threads that already wait at an operation may be past their stop.
+            let missed = (0..sched.used).find(|&i| {
+                // SAFETY: listed threads stay valid.
+                sched.entries[i].phase == Phase::Waiting && unsafe { (*sched.entries[i].thread).stops } != 0
+            });
+            if let Some(index) = missed {
+                diverge(sched, index, None);
+            }
+            conclude_if_parked(sched);
+        }
+        None => {
+            sched.chosen = NOBODY;
+            sched.choose();
+        }
+    }
+}
+
+/// The schedule says that the operation completes, but it would block.
+pub fn would_block(sched: &mut Sched, thread: &Thread) {
+    let expected = sched.replay.next();
+    diverge(sched, thread.sched as usize, expected);
+}
+
+fn diverge(sched: &mut Sched, index: usize, expected: Option<StepWord>) -> ! {
+    if let Some(header) = init::header() {
+        let entry = &sched.entries[index];
+        let party = &header.parties[0];
+        // SAFETY: listed threads stay valid.
+        let steps = unsafe { (*entry.thread).steps };
+        party.thread.store(entry.index, Ordering::Relaxed);
+        party.kind.store(u32::from(entry.request.kind), Ordering::Relaxed);
+        party.pc.store(entry.request.pc, Ordering::Relaxed);
+        party.object.store(entry.request.object as u64, Ordering::Relaxed);
+        party.ordinal.store(steps + 1, Ordering::Relaxed);
+        party.detail.store(expected.map_or(u64::MAX, StepWord::pack), Ordering::Relaxed);
+        header.party_count.store(1, Ordering::Relaxed);
+        header.outcome.store(outcome::DIVERGED, Ordering::Release);
+    }
+    real::exit_group(raddle_wire::region::OUTCOME_STATUS)
+}
+
+/// Nobody has moved for a while.
+pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
+    let on_the_way = |entry: &Entry| entry.phase == Phase::Running && !watch::asleep(entry.os_tid);
+    if sched.entries[..sched.used].iter().any(on_the_way) && elapsed_ms < stuck_ms {
+        return;
+    }
+    let next = sched.replay.next();
+    let due = next.and_then(|next| {
+        (0..sched.used).find(|&i| sched.entries[i].schedule_thread == u32::from(next.thread))
+    });
+    match due {
+        // The thread whose turn it is sleeps in the kernel: give it some time.
+        Some(index) if sched.entries[index].phase == Phase::Running && elapsed_ms < stuck_ms / 4 => {}
+        Some(index) => diverge(sched, index, next),
+        None if elapsed_ms < stuck_ms / 4 => {}
+        None => sched.conclude(outcome::STUCK, |entry| !matches!(entry.phase, Phase::Free | Phase::Ended)),
+    }
+}
+
+/// In a replay the schedule knows who is woken: the waiting thread whose wake-up comes first.
+pub fn next_to_wake(sched: &Sched, on: usize) -> Option<usize> {
+    if !sched.replay.active() {
+        return None;
+    }
+    (sched.replay.cursor..sched.replay.steps).find_map(|at| {
+        let next = sched.replay.step(at);
+        if !matches!(next.kind, step::WAKE | step::FUTEX_WAIT) || next.failed {
+            return None;
+        }
+        (0..sched.used).find(|&i| {
+            let entry = &sched.entries[i];
+            entry.schedule_thread == u32::from(next.thread) && entry.waits_on == on && !entry.woken
+        })
+    })
+}
+
+#[cold]
+#[inline(never)]
+pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+    let mut sched = SCHED.lock();
+    for i in 0..sched.replay.stop_count {
+        let stop = &mut sched.replay.stops[i];
+        if thread.stops & 1 << i == 0 || stop.after != thread.steps {
+            continue;
+        }
+        let here = if stop.code {
+            stop.address as u64 == pc
+        } else {
+            (address..address + bytes).contains(&stop.address)
+        };
+        if !here {
+            continue;
+        }
+        stop.seen += 1;
+        if stop.seen == stop.occurrence {
+            stop.parked = true;
+            let entry = sched.entry(thread);
+            entry.phase = Phase::Parked;
+            entry.access = ParkedAccess { pc, address, bytes, aux };
+            conclude_if_parked(&mut sched);
+            drop(sched);
+            loop {
+                // The run ends with the process: by success, or by somebody's divergence.
+                real::sleep_us(1_000_000);
+            }
+        }
+    }
+}
+
+fn conclude_if_parked(sched: &mut Sched) {
+    let replay = &sched.replay;
+    let all = replay.stop_count > 0 && replay.stops[..replay.stop_count].iter().all(|stop| stop.parked);
+    if all && replay.cursor >= replay.steps {
+        sched.conclude(outcome::PARKED, |entry| entry.phase == Phase::Parked);
+    }
+}

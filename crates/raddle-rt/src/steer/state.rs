@@ -1,0 +1,576 @@
+//! The scheduler's state: one entry a thread, under one lock, and the futex on which each thread waits for its turn.
+
+use super::{Request, schedule, strategy};
+use crate::spin::Spin;
+use crate::thread::Thread;
+use crate::{init, real};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use raddle_wire::region::{PARTIES_MAX, option, outcome, steer};
+use raddle_wire::step;
+
+/// Threads that one steered run may create in all.
+pub const ENTRIES_MAX: usize = 4096;
+const BARRIERS_MAX: usize = 256;
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Is the program steered?
+#[inline]
+pub fn on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// No such thread.
+    Free,
+    /// Between visible operations.
+    Running,
+    /// At a visible operation, waiting for its turn.
+    Waiting,
+    /// Its turn.
+    Acting,
+    /// Its operation would block, until `waits_for` changes.
+    Aside,
+    /// As `Aside`, but it may also give up.
+    AsideTimed,
+    /// Asleep in the kernel, outside the runtime's reach.
+    Away,
+    /// At a stop point.
+    Parked,
+    Ended,
+}
+
+pub struct Entry {
+    pub phase: Phase,
+    pub thread: *mut Thread,
+    pub index: u32,
+    pub os_tid: u32,
+    pub request: Request,
+    /// Set by the chooser, awaited by the thread.
+    pub grant: AtomicU32,
+    /// Condition variable or futex word that the thread waits on, and whether it has been woken.
+    pub waits_on: usize,
+    pub woken: bool,
+    pub ticket: u64,
+    pub cancelled: bool,
+    /// The thread let others go first.
+    pub yielded: bool,
+    pub priority: u64,
+    /// Index into the schedule's thread table, or `NOBODY`.
+    pub schedule_thread: u32,
+    pub access: schedule::ParkedAccess,
+}
+
+pub const NOBODY: u32 = u32::MAX;
+
+impl Entry {
+    const fn new() -> Entry {
+        Entry {
+            phase: Phase::Free,
+            thread: core::ptr::null_mut(),
+            index: 0,
+            os_tid: 0,
+            request: Request { kind: step::NONE, object: 0, pc: 0 },
+            grant: AtomicU32::new(0),
+            waits_on: 0,
+            woken: false,
+            ticket: 0,
+            cancelled: false,
+            yielded: false,
+            priority: 0,
+            schedule_thread: NOBODY,
+            access: schedule::ParkedAccess::new(),
+        }
+    }
+
+    /// Can the thread be chosen?
+    pub fn eligible(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Waiting | Phase::AsideTimed | Phase::Acting)
+    }
+}
+
+struct Barrier {
+    address: usize,
+    count: u32,
+    arrived: u32,
+    generation: u32,
+}
+
+pub struct Sched {
+    pub entries: [Entry; ENTRIES_MAX],
+    /// Entries ever used.
+    pub used: usize,
+    /// Whose turn it is or will be.
+    pub chosen: u32,
+    /// Thread of the last turn.
+    pub last: u32,
+    /// Turns in a row of `last`.
+    pub run_length: u32,
+    pub decisions: u64,
+    pub tickets: u64,
+    pub random: u64,
+    pub strategy: u32,
+    pub parameters: [u64; 8],
+    pub replay: schedule::Replay,
+    pub change_points: [u64; strategy::pct::DEPTH_MAX],
+    barriers: [Barrier; BARRIERS_MAX],
+}
+
+// SAFETY: the thread pointers are only followed under the lock or by their own threads.
+unsafe impl Send for Sched {}
+
+pub static SCHED: Spin<Sched> = Spin::new(Sched {
+    entries: [const { Entry::new() }; ENTRIES_MAX],
+    used: 0,
+    chosen: NOBODY,
+    last: NOBODY,
+    run_length: 0,
+    decisions: 0,
+    tickets: 0,
+    random: 1,
+    strategy: 0,
+    parameters: [0; 8],
+    replay: schedule::Replay::new(),
+    change_points: [0; strategy::pct::DEPTH_MAX],
+    barriers: [const { Barrier { address: 0, count: 0, arrived: 0, generation: 0 } }; BARRIERS_MAX],
+});
+
+pub enum Grant {
+    Go,
+    Fail,
+    Wait,
+}
+
+/// A thread that takes this many turns in a row while others could is treated as if it had yielded: it spins.
+const SPIN_TURNS_MAX: u32 = 200;
+
+impl Sched {
+    pub fn entry(&mut self, thread: &Thread) -> &mut Entry {
+        &mut self.entries[thread.sched as usize]
+    }
+
+    pub fn next_random(&mut self) -> u64 {
+        // splitmix64: every seed is good, also 0.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// The thread has come to a visible operation.
+    pub fn arrive(&mut self, thread: &mut Thread, request: Request) -> Grant {
+        let me = thread.sched;
+        self.tickets += 1;
+        let ticket = self.tickets;
+        let entry = &mut self.entries[me as usize];
+        entry.request = request;
+        entry.grant.store(0, Ordering::Relaxed);
+        if !matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
+            entry.phase = Phase::Waiting;
+            entry.ticket = ticket;
+        }
+        if self.replay.active() {
+            return schedule::arrive(self, thread);
+        }
+        if self.chosen == NOBODY {
+            self.choose();
+        }
+        if self.chosen == me {
+            self.entries[me as usize].phase = Phase::Acting;
+            return Grant::Go;
+        }
+        Grant::Wait
+    }
+
+    /// The operation has been performed.
+    pub fn finish(&mut self, thread: &mut Thread) {
+        let me = thread.sched;
+        let entry = &mut self.entries[me as usize];
+        if entry.phase == Phase::Acting {
+            entry.phase = Phase::Running;
+        }
+        self.run_length = if self.last == me { self.run_length + 1 } else { 1 };
+        if self.last != me {
+            for entry in &mut self.entries[..self.used] {
+                entry.yielded = false;
+            }
+        }
+        self.last = me;
+        if self.run_length > SPIN_TURNS_MAX {
+            self.entries[me as usize].yielded = true;
+        }
+        if self.replay.active() {
+            schedule::advance(self);
+            return;
+        }
+        self.choose();
+    }
+
+    /// The operation would block: somebody else's turn. True when the thread has been cancelled.
+    pub fn set_aside(&mut self, thread: &mut Thread, timed: bool) -> bool {
+        let me = thread.sched as usize;
+        let cancellable = matches!(self.entries[me].request.kind, step::WAKE | step::SEM_WAIT | step::JOIN);
+        if cancellable && self.entries[me].cancelled {
+            return true;
+        }
+        if self.replay.active() {
+            schedule::would_block(self, thread);
+        }
+        self.entries[me].phase = if timed { Phase::AsideTimed } else { Phase::Aside };
+        self.check_cycle(me);
+        self.choose();
+        false
+    }
+
+    /// A timed operation was given its turn and still would block: does it give up?
+    pub fn times_out(&mut self, thread: &Thread) -> bool {
+        if self.replay.active() {
+            return false;
+        }
+        let others = (0..self.used)
+            .filter(|&i| i != thread.sched as usize)
+            .any(|i| matches!(self.entries[i].phase, Phase::Running | Phase::Waiting));
+        !others || self.next_random() & 3 == 0
+    }
+
+    /// Chooses who is next, and wakes it if it is waiting.
+    pub fn choose(&mut self) {
+        self.decisions += 1;
+        if let Some(header) = init::header() {
+            header.steps.store(self.decisions, Ordering::Relaxed);
+        }
+        let any_fresh = self.entries[..self.used].iter().any(|entry| entry.eligible() && !entry.yielded);
+        let mut best = NOBODY;
+        let mut count = 0;
+        for i in 0..self.used {
+            if self.entries[i].eligible() && !(any_fresh && self.entries[i].yielded) {
+                count += 1;
+                if best == NOBODY {
+                    best = i as u32;
+                }
+            }
+        }
+        if count > 1 {
+            best = strategy::pick(self, any_fresh, count);
+        }
+        self.chosen = best;
+        if best != NOBODY {
+            self.wake(best as usize);
+            return;
+        }
+        let busy_outside =
+            self.entries[..self.used].iter().any(|entry| matches!(entry.phase, Phase::Away | Phase::Parked));
+        let waiting = self.entries[..self.used].iter().any(|entry| entry.phase == Phase::Aside);
+        if waiting && !busy_outside {
+            self.conclude(outcome::DEADLOCK, |entry| entry.phase == Phase::Aside);
+        }
+    }
+
+    pub fn wake(&mut self, index: usize) {
+        let entry = &mut self.entries[index];
+        if entry.phase != Phase::Running {
+            entry.grant.store(1, Ordering::Release);
+            real::futex_wake(&entry.grant, 1);
+        }
+    }
+
+    /// Who holds what this entry waits for, as far as that can be known.
+    fn holder(&self, index: usize) -> Option<usize> {
+        let entry = &self.entries[index];
+        let tid = match entry.request.kind {
+            // SAFETY: a thread waits for this mutex, so it exists.
+            step::LOCK | step::RELOCK => unsafe { crate::interpose::mutex::holder(entry.request.object) },
+            step::JOIN => {
+                return (0..self.used).find(|&i| join_token(self.entries[i].index) == entry.request.object);
+            }
+            _ => 0,
+        };
+        (0..self.used)
+            .find(|&i| tid != 0 && self.entries[i].os_tid == tid && self.entries[i].phase != Phase::Ended)
+    }
+
+    /// Do threads wait for each other in a cycle that nobody else can break?
+    fn check_cycle(&mut self, start: usize) {
+        let mut at = start;
+        for _ in 0..self.used {
+            if self.entries[at].phase != Phase::Aside {
+                return;
+            }
+            match self.holder(at) {
+                Some(next) if next == start => {
+                    let mut cycle = [false; ENTRIES_MAX];
+                    let mut on = start;
+                    loop {
+                        cycle[on] = true;
+                        match self.holder(on) {
+                            Some(next) if !cycle[next] => on = next,
+                            _ => break,
+                        }
+                    }
+                    self.conclude_with(outcome::DEADLOCK, |i, _| cycle[i]);
+                }
+                Some(next) => at = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Says how the run ended and ends the program.
+    pub fn conclude(&mut self, what: u32, part: impl Fn(&Entry) -> bool) -> ! {
+        self.conclude_with(what, |_, entry| part(entry))
+    }
+
+    fn conclude_with(&mut self, what: u32, part: impl Fn(usize, &Entry) -> bool) -> ! {
+        if let Some(header) = init::header() {
+            let mut count = 0;
+            for i in 0..self.used {
+                if count >= PARTIES_MAX || !part(i, &self.entries[i]) {
+                    continue;
+                }
+                let holder = self.holder(i).map_or(NOBODY, |holder| self.entries[holder].index);
+                let entry = &self.entries[i];
+                let party = &header.parties[count];
+                let parked = entry.phase == Phase::Parked;
+                // SAFETY: a listed thread's structure stays valid.
+                let steps = unsafe { (*entry.thread).steps };
+                party.thread.store(entry.index, Ordering::Relaxed);
+                party.kind.store(
+                    u32::from(if parked { step::NONE } else { entry.request.kind }),
+                    Ordering::Relaxed,
+                );
+                party.pc.store(if parked { entry.access.pc } else { entry.request.pc }, Ordering::Relaxed);
+                let object = if parked { entry.access.address } else { entry.request.object };
+                party.object.store(object as u64, Ordering::Relaxed);
+                party.holder.store(holder, Ordering::Relaxed);
+                party.ordinal.store(steps, Ordering::Relaxed);
+                let detail = entry.access.bytes as u64 | u64::from(entry.access.aux) << 32;
+                party.detail.store(if parked { detail } else { 0 }, Ordering::Relaxed);
+                count += 1;
+            }
+            header.party_count.store(count as u32, Ordering::Relaxed);
+            header.outcome.store(what, Ordering::Release);
+        }
+        real::exit_group(raddle_wire::region::OUTCOME_STATUS)
+    }
+
+    fn barrier(&mut self, address: usize) -> Option<&mut Barrier> {
+        let at = self
+            .barriers
+            .iter()
+            .position(|b| b.address == address)
+            .or_else(|| self.barriers.iter().position(|b| b.address == 0))?;
+        self.barriers[at].address = address;
+        Some(&mut self.barriers[at])
+    }
+}
+
+pub const fn join_token(index: u32) -> usize {
+    1 << 63 | index as usize
+}
+
+/// Starts steering with the main thread, if the run is to be steered.
+pub fn adopt_main(main: &mut Thread) {
+    let Some(header) = init::header() else { return };
+    if !matches!(header.steer, steer::CONTROL | steer::REPLAY) {
+        return;
+    }
+    main.path = step::hash(step::HASH_START, b"1");
+    let mut sched = SCHED.lock();
+    sched.random = header.seed;
+    sched.strategy = header.strategy;
+    sched.parameters = header.parameters;
+    if header.steer == steer::REPLAY {
+        schedule::load(&mut sched, header);
+        if header.options & option::THEN_ROUND_ROBIN != 0 {
+            sched.strategy = raddle_wire::region::strategy::ROUND_ROBIN;
+        }
+    }
+    strategy::prepare(&mut sched);
+    register(&mut sched, main);
+    sched.chosen = 0;
+    ON.store(true, Ordering::Relaxed);
+}
+
+fn register(sched: &mut Sched, thread: &mut Thread) {
+    let at = sched.used;
+    if at >= ENTRIES_MAX {
+        drop_out();
+        thread.sched = NOBODY;
+        return;
+    }
+    sched.used += 1;
+    thread.sched = at as u32;
+    let priority = sched.next_random() | 1 << 63;
+    let schedule_thread = schedule::thread_of(sched, thread.path);
+    thread.stops = schedule::stops_of(sched, thread.path);
+    let entry = &mut sched.entries[at];
+    *entry = Entry::new();
+    entry.phase = Phase::Running;
+    entry.thread = thread;
+    entry.index = thread.index;
+    entry.priority = priority;
+    entry.schedule_thread = schedule_thread;
+}
+
+/// More threads than the table holds: better to run free than to stop the program.
+fn drop_out() {
+    crate::message::warning(format_args!(
+        "more than {ENTRIES_MAX} threads: the rest of the run is not steered"
+    ));
+    ON.store(false, Ordering::Relaxed);
+}
+
+/// A new thread exists; called inside its creator's turn.
+pub fn add_child(parent: &mut Thread, child: &mut Thread) {
+    parent.children += 1;
+    child.path = step::child_hash(parent.path, parent.children);
+    if on() {
+        register(&mut SCHED.lock(), child);
+    }
+}
+
+/// The new thread runs and knows its own thread id.
+pub fn start(thread: &mut Thread) {
+    if on() && thread.sched != NOBODY {
+        SCHED.lock().entry(thread).os_tid = thread.os_tid.load(Ordering::Relaxed);
+    }
+}
+
+/// The thread's last operation; called inside its turn.
+pub fn end_thread(thread: &mut Thread) {
+    let mut sched = SCHED.lock();
+    sched.entry(thread).phase = Phase::Ended;
+    release(&mut sched, join_token(thread.index));
+}
+
+pub fn has_ended(index: u32) -> bool {
+    let sched = SCHED.lock();
+    let ended =
+        sched.entries[..sched.used].iter().any(|entry| entry.index == index && entry.phase == Phase::Ended);
+    ended
+}
+
+fn release(sched: &mut Sched, object: usize) {
+    for entry in &mut sched.entries[..sched.used] {
+        if matches!(entry.phase, Phase::Aside | Phase::AsideTimed) && entry.request.object == object {
+            entry.phase = Phase::Waiting;
+        }
+    }
+}
+
+/// An object changed: threads set aside for it may try again. Called inside the releasing thread's turn.
+pub fn released(object: usize) {
+    release(&mut SCHED.lock(), object);
+}
+
+/// The thread begins to wait on a condition variable or futex word.
+pub fn begin_wait(thread: &Thread, on: usize) {
+    let mut sched = SCHED.lock();
+    sched.tickets += 1;
+    let ticket = sched.tickets;
+    let entry = sched.entry(thread);
+    entry.waits_on = on;
+    entry.woken = false;
+    entry.ticket = ticket;
+}
+
+/// Has the thread's wait been answered? Ends the wait if so, or if `give_up`.
+pub fn signalled(thread: &Thread, give_up: bool) -> bool {
+    let mut sched = SCHED.lock();
+    let entry = sched.entry(thread);
+    let woken = entry.woken;
+    if woken || give_up {
+        entry.waits_on = 0;
+        entry.woken = false;
+    }
+    woken
+}
+
+/// Wakes up to `count` threads that wait on `on`; how many there were.
+pub fn signal(on: usize, count: usize) -> usize {
+    let mut sched = SCHED.lock();
+    let mut woken = 0;
+    while woken < count {
+        let waiters = sched.entries[..sched.used].iter().filter(|e| e.waits_on == on && !e.woken).count();
+        if waiters == 0 {
+            break;
+        }
+        let chosen = match schedule::next_to_wake(&sched, on) {
+            Some(index) => index,
+            None => {
+                let n = if waiters > 1 { (sched.next_random() % waiters as u64) as usize } else { 0 };
+                let used = sched.used;
+                (0..used)
+                    .filter(|&i| sched.entries[i].waits_on == on && !sched.entries[i].woken)
+                    .nth(n)
+                    .unwrap_or(0)
+            }
+        };
+        let entry = &mut sched.entries[chosen];
+        entry.woken = true;
+        if matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
+            entry.phase = Phase::Waiting;
+        }
+        woken += 1;
+    }
+    woken
+}
+
+/// A cancellation request reaches a thread that waits in the runtime.
+pub fn cancel(index: u32) {
+    let mut sched = SCHED.lock();
+    let used = sched.used;
+    for entry in &mut sched.entries[..used] {
+        if entry.index == index && entry.phase != Phase::Ended {
+            entry.cancelled = true;
+            let waits = matches!(entry.request.kind, step::WAKE | step::SEM_WAIT | step::JOIN);
+            if waits && matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
+                entry.phase = Phase::Waiting;
+            }
+        }
+    }
+}
+
+pub fn is_cancelled(thread: &Thread) -> bool {
+    thread.sched != NOBODY && SCHED.lock().entry(thread).cancelled
+}
+
+/// The thread lets others go first.
+pub fn yielded(thread: &Thread) {
+    if thread.sched != NOBODY {
+        SCHED.lock().entry(thread).yielded = true;
+    }
+}
+
+pub fn barrier_init(address: usize, count: u32) {
+    if let Some(barrier) = SCHED.lock().barrier(address) {
+        *barrier = Barrier { address, count, arrived: 0, generation: barrier.generation.wrapping_add(1) };
+    }
+}
+
+/// The thread enters a barrier: its generation, and whether the thread was the last one.
+pub fn arrive_barrier(address: usize) -> (u32, bool) {
+    let mut sched = SCHED.lock();
+    let Some(barrier) = sched.barrier(address) else { return (0, true) };
+    let generation = barrier.generation;
+    barrier.arrived += 1;
+    let last = barrier.arrived >= barrier.count;
+    if last {
+        barrier.arrived = 0;
+        barrier.generation = generation.wrapping_add(1);
+        release(&mut sched, address);
+    }
+    (generation, last)
+}
+
+pub fn barrier_passed(address: usize, generation: u32) -> bool {
+    SCHED.lock().barrier(address).is_none_or(|barrier| barrier.generation != generation)
+}
+
+/// In a forked child.
+pub fn stop_steering() {
+    ON.store(false, Ordering::Relaxed);
+    SCHED.reset_after_fork();
+}

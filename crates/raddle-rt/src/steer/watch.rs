@@ -1,0 +1,111 @@
+//! Waiting for one's turn, and watching that somebody has it.
+//!
+//! A chosen thread may be asleep in the kernel, in a system call that only the outside world ends. Whoever waits looks
+//! after a while: if the chosen thread is asleep, it is passed over until it comes back.
+
+use super::schedule;
+use super::state::{NOBODY, Phase, SCHED};
+use crate::real;
+use crate::thread::Thread;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// How long a thread waits before it looks whether anybody moves.
+const LOOK_AFTER_US: u64 = 20_000;
+/// A chosen thread that sleeps in the kernel is passed over after so long.
+const PASS_OVER_MS: u64 = 50;
+/// So long without any step mean that the run is stuck.
+const STUCK_MS: u64 = 10_000;
+
+/// Step counter at the last look, and when it last changed.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+static CHANGED_MS: AtomicU64 = AtomicU64::new(0);
+
+pub fn sleep_until_granted(thread: &Thread) {
+    let grant = {
+        let mut sched = SCHED.lock();
+        core::ptr::from_ref(&sched.entry(thread).grant)
+    };
+    // SAFETY: entries live in a static table.
+    let grant = unsafe { &*grant };
+    while grant.load(Ordering::Acquire) == 0 {
+        real::futex_wait(grant, 0, Some(LOOK_AFTER_US));
+        if grant.load(Ordering::Acquire) == 0 {
+            look();
+        }
+    }
+}
+
+fn look() {
+    let mut sched = SCHED.lock();
+    let (steps, now) = (sched.decisions, real::now_ms());
+    if SEEN.swap(steps, Ordering::Relaxed) != steps || CHANGED_MS.load(Ordering::Relaxed) == 0 {
+        CHANGED_MS.store(now, Ordering::Relaxed);
+        return;
+    }
+    let elapsed = now.saturating_sub(CHANGED_MS.load(Ordering::Relaxed));
+    if elapsed < PASS_OVER_MS {
+        return;
+    }
+    if sched.replay.active() {
+        schedule::look(&mut sched, elapsed, STUCK_MS);
+        return;
+    }
+    let chosen = sched.chosen;
+    if chosen == NOBODY {
+        // Everybody who could go is outside the runtime's reach: only the outside world can help.
+        return;
+    }
+    let due = &mut sched.entries[chosen as usize];
+    if due.phase == Phase::Running && asleep(due.os_tid) {
+        due.phase = Phase::Away;
+        CHANGED_MS.store(now, Ordering::Relaxed);
+        sched.choose();
+    }
+}
+
+/// Is the thread asleep in the kernel? Unknown counts as awake.
+pub fn asleep(tid: u32) -> bool {
+    let mut path = [0u8; 48];
+    let prefix = b"/proc/self/task/";
+    path[..prefix.len()].copy_from_slice(prefix);
+    let mut at = prefix.len();
+    let mut digits = [0u8; 10];
+    let mut count = 0;
+    let mut rest = tid;
+    loop {
+        digits[count] = b'0' + (rest % 10) as u8;
+        count += 1;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    while count > 0 {
+        count -= 1;
+        path[at] = digits[count];
+        at += 1;
+    }
+    path[at..at + 5].copy_from_slice(b"/stat");
+    let mut text = [0u8; 128];
+    // SAFETY: path is a C string, the buffer is valid for its length, the descriptor is closed again.
+    let bytes = unsafe {
+        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        let fd = real::syscall(
+            libc::SYS_openat,
+            [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0],
+        );
+        if fd < 0 {
+            return false;
+        }
+        let bytes =
+            real::syscall(libc::SYS_read, [fd as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);
+        real::syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
+        bytes
+    };
+    let text = &text[..bytes.max(0) as usize];
+    // The state follows the command name, which may itself contain anything but ends at the last bracket.
+    match text.iter().rposition(|&byte| byte == b')') {
+        Some(end) => matches!(text.get(end + 2), Some(b'S' | b'D')),
+        None => false,
+    }
+}
