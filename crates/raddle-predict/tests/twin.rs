@@ -1,0 +1,129 @@
+//! The solver agrees with the naive twin on random traces, whatever is switched on or off.
+
+mod support;
+
+use raddle_predict::{CandidateKind, Options, Prediction, Reductions, predict};
+use raddle_trace::generate::{Shape, generate};
+use raddle_trace::{LocationIx, MemoryTrace, Op};
+use std::collections::BTreeSet;
+use support::cases;
+use support::naive::Naive;
+
+/// States beyond which the twin gives up on a trace.
+const STATES_MAX: usize = 60_000;
+
+fn shapes() -> Vec<(&'static str, Shape)> {
+    let small = |shape: Shape| Shape { locations: 12, ..shape };
+    vec![
+        ("locks", small(Shape { nesting_max: 2, ..Shape::locks_only(3, 2, 2, 26) })),
+        ("guarded", small(Shape { guarded_percent: 60, ..Shape::locks_only(3, 2, 3, 28) })),
+        ("requests", small(Shape { requests: true, lock_percent: 65, ..Shape::locks_only(3, 2, 2, 28) })),
+        ("rwlocks", small(Shape { rwlocks: 2, lock_percent: 60, ..Shape::locks_only(3, 1, 2, 26) })),
+        ("semaphores", small(Shape { semaphores: 2, other_percent: 40, ..Shape::locks_only(3, 1, 2, 24) })),
+        ("conditions", small(Shape { conditions: 1, other_percent: 40, ..Shape::locks_only(3, 1, 2, 26) })),
+        ("barriers", small(Shape { barriers: 1, other_percent: 30, ..Shape::locks_only(3, 1, 2, 24) })),
+        ("atomics", small(Shape { atomics: 2, other_percent: 40, ..Shape::locks_only(3, 1, 2, 22) })),
+        ("everything", small(Shape { threads: 3, ..Shape::everything(3, 26) })),
+        ("sizes", small(Shape { mixed_sizes: true, ..Shape::locks_only(3, 2, 1, 24) })),
+        ("four", small(Shape::locks_only(4, 2, 2, 22))),
+    ]
+}
+
+/// Atomics of generated traces never write a value twice; with few values, a read has several possible writers.
+fn few_values(trace: &mut MemoryTrace) {
+    for event in &mut trace.events {
+        if let Op::Atomic { read, written, .. } = &mut event.op {
+            *read %= 2;
+            *written %= 2;
+        }
+    }
+}
+
+fn races_of(trace: &MemoryTrace, prediction: &Prediction) -> BTreeSet<(LocationIx, LocationIx)> {
+    let races = prediction.candidates.iter().filter(|candidate| candidate.kind.is_race());
+    races
+        .map(|candidate| {
+            let at = |party: usize| trace.events[candidate.parties[party].event.index()].location;
+            (at(0).min(at(1)), at(0).max(at(1)))
+        })
+        .collect()
+}
+
+/// How much the twin found, to see that the comparison says something.
+#[derive(Default, Debug)]
+struct Tally {
+    traces: u64,
+    races: usize,
+    race_free: u64,
+    stuck: u64,
+}
+
+fn check(name: &str, shape: &Shape, seed: u64, tally: &mut Tally) {
+    let mut trace = generate(shape, seed);
+    if seed % 2 == 0 {
+        few_values(&mut trace);
+    }
+    let atomics = seed % 3 != 0;
+    let Some(expected) = Naive::new(&trace, atomics, STATES_MAX).enumerate() else { return };
+    tally.traces += 1;
+    tally.races += expected.races.len();
+    tally.race_free += u64::from(expected.races.is_empty());
+    tally.stuck += u64::from(expected.stuck);
+    let variants = [
+        Options { atomics, ..Options::default() },
+        Options { atomics, closure: false, ..Options::default() },
+        Options { atomics, reductions: Reductions::NONE, ..Options::default() },
+        Options { atomics, closure: false, reductions: Reductions::NONE, ..Options::default() },
+    ];
+    for options in variants {
+        let prediction = predict(&trace, &options);
+        let what = format!("{name}, seed {seed}, {options:?}");
+        assert_eq!(races_of(&trace, &prediction), expected.races, "races of {what}");
+        assert_eq!(prediction.verdict.stuck, expected.stuck, "stuck: {what}\n{:?}", expected.stuck_places);
+        let stuck = prediction.candidates.iter().any(|candidate| !candidate.kind.is_race());
+        assert!(stuck || !expected.stuck, "a stuck state is a candidate: {what}");
+    }
+}
+
+#[test]
+fn the_solver_finds_what_enumeration_finds() {
+    let mut tally = Tally::default();
+    for (name, shape) in shapes() {
+        for seed in 0..cases(60) {
+            check(name, &shape, seed, &mut tally);
+        }
+    }
+    println!("{tally:?}");
+    assert!(tally.traces >= cases(60) * 6, "most traces are small enough for the twin: {tally:?}");
+    assert!(tally.races as u64 > tally.traces && tally.stuck > tally.traces / 50, "{tally:?}");
+}
+
+/// Each reduction alone changes nothing either.
+#[test]
+fn no_reduction_changes_a_prediction() {
+    let toggles: [fn(&mut Reductions); 5] = [
+        |r| r.redundant = false,
+        |r| r.intervals = false,
+        |r| r.weak_order = false,
+        |r| r.locksets = false,
+        |r| r.same_segment = false,
+    ];
+    for (name, shape) in shapes() {
+        for seed in 0..cases(20) {
+            let trace = generate(&Shape { events: shape.events * 2, ..shape.clone() }, seed);
+            let all = predict(&trace, &Options::default());
+            for (number, toggle) in toggles.iter().enumerate() {
+                let mut options = Options::default();
+                toggle(&mut options.reductions);
+                let prediction = predict(&trace, &options);
+                let what = format!("{name}, seed {seed}, reduction {number}");
+                assert_eq!(races_of(&trace, &prediction), races_of(&trace, &all), "{what}");
+                let kinds = |prediction: &Prediction| -> BTreeSet<CandidateKind> {
+                    prediction.candidates.iter().map(|candidate| candidate.kind).collect()
+                };
+                assert_eq!(kinds(&prediction), kinds(&all), "{what}");
+                assert_eq!(prediction.verdict.stuck, all.verdict.stuck, "{what}");
+            }
+        }
+    }
+}
