@@ -1,0 +1,24 @@
+/* An acquire fence alone: the relaxed store releases nothing, the message races. */
+#include "litmus.h"
+
+static int message;
+static atomic_int flag;
+static int r1, r2;
+
+static void sender(void) {
+    message = 1; // RACE:message:A
+    STORE(flag, 1, rlx);
+}
+
+static void receiver(void) {
+    turn(1);
+    r1 = LOAD(flag, rlx);
+    FENCE(acq);
+    if (r1) r2 = message; // RACE:message:B
+}
+
+int main(void) {
+    RUN(sender, receiver);
+    printf("%d %d\n", r1, r2);
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* Sequentially consistent fences on both sides work as release and acquire fences. They synchronise when the load sees the store, so the plain message is safe. */
+#include "litmus.h"
+
+static int message;
+static atomic_int flag;
+static int r1, r2;
+
+static void sender(void) {
+    message = 1;
+    FENCE(sc);
+    STORE(flag, 1, rlx);
+}
+
+static void receiver(void) {
+    turn(1);
+    r1 = LOAD(flag, rlx);
+    FENCE(sc);
+    if (r1) r2 = message;
+}
+
+int main(void) {
+    RUN(sender, receiver);
+    printf("%d %d\n", r1, r2);
+    return 0;
+}
