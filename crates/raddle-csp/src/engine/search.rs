@@ -186,9 +186,10 @@ impl<'m, const W: usize> Search<'m, W> {
                 }
             }
             let mut here: Vec<_> = here.into_iter().filter(|(f, _)| !found.iter().any(|(g, _)| f == g)).collect();
-            // Refusals and divergences end a trace one shorter than a forbidden event does.
+            // Refusals and divergences end a trace one shorter than a forbidden event does; so does a forbidden `✓`,
+            // which is also a refusal of everything else.
             here.sort_unstable_by(|a, b| {
-                let late = |f: &Fault| matches!(f, Fault::Event(_));
+                let late = |f: &Fault| matches!(f, Fault::Event(label) if *label != TICK);
                 let by_state = late(&a.0).cmp(&late(&b.0)).then_with(|| self.compare(&a.1.key, &b.1.key));
                 by_state.then_with(|| a.0.cmp(&b.0))
             });

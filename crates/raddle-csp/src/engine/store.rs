@@ -25,7 +25,7 @@ const SHARDS_PARALLEL: usize = 32;
 /// Slots a new index has.
 const INDEX_START: usize = 1 << 10;
 /// A spilled shard keeps at least this many states in memory, whatever the limit says.
-const BUFFER_KEYS_MIN: usize = 4096;
+const BUFFER_KEYS_MIN: usize = 256;
 const EMPTY: u32 = 0;
 
 /// A layer: a range of positions in each shard.
