@@ -56,13 +56,22 @@ pub struct ErrorSeen {
     pub schedule: Schedule,
 }
 
+/// A `cas` that failed for good.
+#[derive(Clone, Debug)]
+pub struct Unretried {
+    pub stand: Stand,
+    pub origin: Origin,
+    pub cell: u32,
+    pub schedule: Schedule,
+}
+
 /// Everything noticed during an exploration.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     pub races: BTreeMap<RaceKey, RaceSeen>,
     pub deadlocks: BTreeMap<Vec<Stand>, Schedule>,
     pub livelocks: BTreeMap<Vec<Stand>, Schedule>,
-    pub unretried: BTreeMap<ExprId, (Stand, Schedule)>,
+    pub unretried: BTreeMap<ExprId, Unretried>,
     pub errors: BTreeMap<(ExprId, String), ErrorSeen>,
     /// Results of the main thread in runs that ended well.
     pub results: BTreeSet<String>,
@@ -244,6 +253,7 @@ struct Edge {
     thread: Rc<[u32]>,
     site: ExprId,
     action: Action,
+    cell: Option<(Origin, u32)>,
 }
 
 /// Explores all states breadth-first, up to a number of states and until the clock runs out.
@@ -270,7 +280,14 @@ pub fn explore(machine: &Machine, states_max: usize, clock: &Clock) -> Explorati
         for (at, pending) in pending.iter().enumerate() {
             let Pending::Visible(op) = pending else { continue };
             let thread = ThreadId(at as u32);
-            let step = (state.thread(thread).path.clone(), op.site, op.action, machine.describe(&state, op));
+            let cell = op.loc.map(|loc| (state.heap[loc.object.index()].origin, loc.cell));
+            let step = StepMade {
+                thread: state.thread(thread).path.clone(),
+                site: op.site,
+                action: op.action,
+                cell,
+                what: machine.describe(&state, op),
+            };
             for outcome in machine.outcomes(&state, Some(thread)) {
                 search.arrive(number, Some(&step), outcome, &mut incomplete);
             }
@@ -294,7 +311,14 @@ struct Search<'m, 'p> {
     edges: Vec<Edge>,
 }
 
-type StepMade = (Rc<[u32]>, ExprId, Action, String);
+/// A visible operation on its way into the graph.
+struct StepMade {
+    thread: Rc<[u32]>,
+    site: ExprId,
+    action: Action,
+    cell: Option<(Origin, u32)>,
+    what: String,
+}
 
 impl Search<'_, '_> {
     fn arrive(&mut self, from: u32, step: Option<&StepMade>, outcome: Outcome, incomplete: &mut Option<String>) {
@@ -311,13 +335,13 @@ impl Search<'_, '_> {
         let next = self.nodes.len() as u32;
         let to = *self.numbers.entry(key).or_insert(next);
         if to == next {
-            let act = step.map(|(thread, _, _, what)| Step::Act { thread: thread.clone(), what: Some(what.clone()) });
-            let step = act.into_iter().chain(outcome.choices.iter().map(|&c| Step::Choose(c))).collect();
-            self.nodes.push(Node { parent: from, step });
+            let act = step.map(|s| Step::Act { thread: s.thread.clone(), what: Some(s.what.clone()) });
+            let steps = act.into_iter().chain(outcome.choices.iter().map(|&c| Step::Choose(c))).collect();
+            self.nodes.push(Node { parent: from, step: steps });
             self.queue.push_back((to, state));
         }
-        if let Some((thread, site, action, _)) = step {
-            self.edges.push(Edge { from, to, thread: thread.clone(), site: *site, action: *action });
+        if let Some(StepMade { thread, site, action, cell, .. }) = step {
+            self.edges.push(Edge { from, to, thread: thread.clone(), site: *site, action: *action, cell: *cell });
         }
     }
 
@@ -392,9 +416,12 @@ impl Search<'_, '_> {
                 .iter()
                 .map(|&e| &self.edges[e as usize])
                 .find(|edge| edge.action == Action::CasFails && !ahead[edge.to as usize]);
-            if let Some(edge) = failed {
+            if let Some(edge) = failed
+                && let Some((origin, cell)) = edge.cell
+            {
                 let stand = Stand { thread: thread.clone(), site, action: Action::CasFails };
-                observed.unretried.entry(site).or_insert_with(|| (stand, self.path(edge.to)));
+                let seen = || Unretried { stand, origin, cell, schedule: self.path(edge.to) };
+                observed.unretried.entry(site).or_insert_with(seen);
             }
         }
     }

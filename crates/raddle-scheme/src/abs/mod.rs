@@ -1,0 +1,8 @@
+//! The abstract machine.
+
+pub mod explore;
+pub mod gc;
+pub mod space;
+pub mod step;
+pub mod trie;
+pub mod value;

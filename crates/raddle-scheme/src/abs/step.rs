@@ -1,0 +1,830 @@
+//! One step of an abstract thread: the rules of [`crate::machine::plan`] on sets of values.
+//!
+//! Where a concrete machine does one thing, this one has a successor for each thing that may happen. Every successor
+//! over-approximates: an update replaces only where the address stands for a single cell, a lock that may be free can be
+//! taken, a thread that may have ended can be joined.
+
+use super::space::*;
+use super::trie::Root;
+use super::value::{self, AbsVal, Reference, ValId, bit};
+use crate::concrete::state::Origin;
+use crate::machine::access::Action;
+use crate::machine::plan::{self, Plan, Values};
+use crate::syntax::core::{Const, Expr, ExprId, VarId};
+use crate::syntax::prim::{Prim, Touch};
+use smallvec::SmallVec;
+
+/// An operation that other threads can notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AbsOp {
+    pub action: Action,
+    pub site: ExprId,
+    /// The cell; for a join, where the joined thread leaves its result.
+    pub addr: AddrId,
+    pub written: Option<ValId>,
+    /// The operation can happen now.
+    pub may_go: bool,
+    /// The operation may have to wait.
+    pub may_wait: bool,
+}
+
+pub type Ops = SmallVec<[AbsOp; 2]>;
+
+/// Where a thread is after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Next {
+    Goes(CtxId),
+    /// Ended with this result.
+    Ends(ValId),
+    /// Stopped by an error; `raised` tells `(error ...)` from a type error.
+    Fails { site: ExprId, raised: bool },
+}
+
+#[derive(Clone, Debug)]
+pub struct Succ {
+    pub next: Next,
+    pub store: Root,
+    pub spawned: Option<(TidId, CtxId)>,
+    /// What was done, if it can be noticed; a `cas` says how it came out.
+    pub done: Option<AbsOp>,
+}
+
+/// The state around a thread.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub threads: &'a [AbsThread],
+    pub tid: TidId,
+    pub store: Root,
+}
+
+impl View<'_> {
+    fn is_live(&self, tid: TidId) -> bool {
+        self.threads.iter().any(|thread| thread.tid == tid)
+    }
+}
+
+impl Space<'_> {
+    pub fn global_addr(&self, var: VarId) -> AddrId {
+        self.globals[var.index()]
+    }
+
+    fn var_addr(&self, var: VarId, env: EnvId) -> AddrId {
+        let global = self.globals[var.index()];
+        if global != HALT {
+            return global;
+        }
+        let env = self.env_of(env);
+        match env.binary_search_by_key(&var, |entry| entry.0) {
+            Ok(at) => env[at].1,
+            Err(_) => unreachable!("the expander resolves every name"),
+        }
+    }
+
+    /// Another cell of the same object.
+    pub fn sibling(&mut self, addr: AddrId, cell: u32) -> AddrId {
+        match self.addr_of(addr) {
+            Addr::Cell(origin, _, time) => self.addr(Addr::Cell(origin, cell, time)),
+            Addr::Length(site, time) => self.addr(Addr::Cell(Origin::Vector(site), cell, time)),
+            other => unreachable!("{other:?} has no cells"),
+        }
+    }
+
+    /// How many cells a vector made here has, where the text says so.
+    fn vector_size(&self, site: ExprId) -> Option<u32> {
+        match self.program.expr(site) {
+            Expr::PrimCall(Prim::Vector, args) if args.len() <= CELLS_MAX => Some(args.len() as u32),
+            Expr::PrimCall(Prim::MakeVector, args) => match self.program.expr(args[0]) {
+                Expr::Const(Const::Int(n)) if (0..=CELLS_MAX as i64).contains(n) => Some(*n as u32),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub fn vector_cells(&mut self, length: AddrId) -> Vec<AddrId> {
+        let Addr::Length(site, _) = self.addr_of(length) else { unreachable!("vectors are named by their length") };
+        match self.vector_size(site) {
+            Some(size) => (0..size).map(|cell| self.sibling(length, cell)).collect(),
+            None => vec![self.sibling(length, ANY_CELL)],
+        }
+    }
+
+    fn plan(&self, ctx: Ctx) -> Option<(ExprId, Plan<ValId>, EnvId)> {
+        match ctx.control {
+            Control::Eval(expr, env) => Some((expr, plan::start(self.program, expr), env)),
+            Control::Resume(frame, value) => {
+                let frame = self.frame_of(frame);
+                let plan = plan::resume(self.program, frame.expr, frame.index, &frame.values, value);
+                Some((frame.expr, plan, frame.env))
+            }
+            Control::Done(_) => None,
+        }
+    }
+
+    /// The expression that a context is at.
+    pub fn site(&self, ctx: CtxId) -> ExprId {
+        match self.ctx_of(ctx).control {
+            Control::Eval(expr, _) => expr,
+            Control::Resume(frame, _) => self.frame_of(frame).expr,
+            Control::Done(_) => self.program.root,
+        }
+    }
+
+    /// The threads that a context is about to join, if it is.
+    pub fn join_targets(&self, ctx: CtxId) -> Option<SmallVec<[TidId; 2]>> {
+        let (_, Plan::Join(value), _) = self.plan(self.ctx_of(ctx))? else { return None };
+        let value = self.value_of(value);
+        Some(value.refs.iter().filter_map(|r| if let Reference::Thread(tid) = r { Some(*tid) } else { None }).collect())
+    }
+
+    /// Whether the next step only walks into an expression or evaluates an atomic one that nobody can change: the
+    /// paper's machine evaluates atomic expressions in no time.
+    pub fn is_administrative(&self, ctx: CtxId) -> bool {
+        match self.plan(self.ctx_of(ctx)) {
+            Some((_, Plan::Constant(_) | Plan::Lambda(_) | Plan::Prim(_) | Plan::Push { .. } | Plan::Tail(_), _)) => true,
+            Some((_, Plan::Read(var), _)) => !self.program.visible_var(var),
+            _ => false,
+        }
+    }
+
+    /// What others could notice of the next step. Empty when the step is local.
+    pub fn ops(&mut self, view: View, ctx: CtxId) -> Ops {
+        let ctx = self.ctx_of(ctx);
+        let Some((site, plan, env)) = self.plan(ctx) else { return Ops::new() };
+        let mut ops = Ops::new();
+        let mut op = |action, addr, written| {
+            ops.push(AbsOp { action, site, addr, written, may_go: true, may_wait: false });
+        };
+        match plan {
+            Plan::Read(var) if self.program.visible_var(var) => op(Action::Read, self.var_addr(var, env), None),
+            Plan::Set { var, value } | Plan::Initialise { var, value, .. } if self.program.visible_var(var) => {
+                op(Action::Write, self.var_addr(var, env), Some(value));
+            }
+            Plan::CasVar { var, old, new } => {
+                let addr = self.var_addr(var, env);
+                op(self.cas_action(view.store, addr, old), addr, Some(new));
+            }
+            Plan::LockVar { var, acquire } => return self.lock_ops(view, site, self.lock_addrs_of_var(view, var, env), acquire),
+            Plan::LockValue { lock, acquire } => {
+                let locks = self.locks_in(lock);
+                return self.lock_ops(view, site, locks, acquire);
+            }
+            Plan::Join(value) => return self.join_ops(view, site, value),
+            Plan::PrimApply { prim, args } => return self.prim_ops(view, site, prim, &args),
+            Plan::Apply { f, args } => {
+                for &reference in &self.value_of(f).refs {
+                    if let Reference::Prim(prim) = reference {
+                        ops.extend(self.prim_ops(view, site, prim, &args));
+                    }
+                }
+            }
+            _ => {}
+        }
+        ops
+    }
+
+    fn cas_action(&self, store: Root, addr: AddrId, old: ValId) -> Action {
+        let now = self.lookup_value(store, addr).map(|v| self.value_of(v));
+        match now {
+            Some(now) if now.meets(&self.value_of(old)) => Action::CasSucceeds,
+            _ => Action::CasFails,
+        }
+    }
+
+    fn lock_addrs_of_var(&self, view: View, var: VarId, env: EnvId) -> SmallVec<[AddrId; 2]> {
+        let addr = self.var_addr(var, env);
+        let Some(value) = self.lookup_value(view.store, addr) else { return SmallVec::new() };
+        let mut locks = self.locks_in(value);
+        if self.value_of(value).bits & (bit::LOCKED | bit::UNLOCKED) != 0 {
+            locks.push(addr);
+        }
+        locks
+    }
+
+    fn locks_in(&self, value: ValId) -> SmallVec<[AddrId; 2]> {
+        let value = self.value_of(value);
+        value.refs.iter().filter_map(|r| if let Reference::Lock(addr) = r { Some(*addr) } else { None }).collect()
+    }
+
+    fn lock_bits(&self, store: Root, addr: AddrId) -> u16 {
+        self.lookup_value(store, addr).map_or(0, |v| self.value_of(v).bits)
+    }
+
+    fn lock_ops(&self, view: View, site: ExprId, locks: SmallVec<[AddrId; 2]>, acquire: bool) -> Ops {
+        let action = if acquire { Action::Acquire } else { Action::Release };
+        locks
+            .into_iter()
+            .map(|addr| {
+                let bits = self.lock_bits(view.store, addr);
+                let may_go = !acquire || bits & bit::UNLOCKED != 0;
+                let may_wait = acquire && bits & bit::LOCKED != 0;
+                AbsOp { action, site, addr, written: None, may_go, may_wait }
+            })
+            .collect()
+    }
+
+    fn join_ops(&mut self, view: View, site: ExprId, value: ValId) -> Ops {
+        let mut ops = Ops::new();
+        for &reference in &self.value_of(value).refs {
+            let Reference::Thread(tid) = reference else { continue };
+            let addr = self.addr(Addr::Result(tid));
+            let may_go = self.lookup(view.store, addr).is_some();
+            let may_wait = view.is_live(tid);
+            // An ended thread stays ended: joining it is no business of others.
+            if may_wait || !may_go {
+                ops.push(AbsOp { action: Action::Join, site, addr, written: None, may_go, may_wait: true });
+            }
+        }
+        ops
+    }
+
+    fn prim_ops(&mut self, view: View, site: ExprId, prim: Prim, args: &[ValId]) -> Ops {
+        let touch = prim.touch();
+        let cas = matches!(touch, Touch::CasRef | Touch::CasVector);
+        if !prim.accepts(args.len()) || !(self.program.visible_touch(touch) || cas) {
+            return Ops::new();
+        }
+        let (addrs, _) = self.touched(view, prim, args);
+        let written = args.last().copied();
+        addrs
+            .into_iter()
+            .map(|addr| {
+                let (action, written) = match touch {
+                    Touch::ReadPair | Touch::ReadVector | Touch::ReadRef => (Action::Read, None),
+                    _ if cas => (self.cas_action(view.store, addr, args[args.len() - 2]), written),
+                    _ => (Action::Write, written),
+                };
+                AbsOp { action, site, addr, written, may_go: true, may_wait: false }
+            })
+            .collect()
+    }
+
+    /// The cells a primitive may touch, and whether it may fail instead.
+    fn touched(&mut self, view: View, prim: Prim, args: &[ValId]) -> (SmallVec<[AddrId; 4]>, bool) {
+        let base = self.value_of(args[0]);
+        let mut addrs: SmallVec<[AddrId; 4]> = SmallVec::new();
+        let mut may_fail = base.bits != 0 || base.int != value::Flat::None || base.string != value::Flat::None;
+        for &reference in &base.refs {
+            match (prim.touch(), reference) {
+                (Touch::ReadPair | Touch::WritePair, Reference::Pair(car)) => {
+                    addrs.push(if matches!(prim, Prim::Cdr | Prim::SetCdr) { self.sibling(car, 1) } else { car });
+                }
+                (Touch::ReadRef | Touch::WriteRef | Touch::CasRef, Reference::Ref(addr)) => addrs.push(addr),
+                (Touch::ReadVector | Touch::WriteVector | Touch::CasVector, Reference::Vector(length)) => {
+                    let cells = self.vector_cells(length);
+                    let at = self.value_of(args[1]);
+                    let Addr::Length(site, _) = self.addr_of(length) else { unreachable!("a vector has a length") };
+                    match (at.int, self.vector_size(site)) {
+                        (value::Flat::One(at), Some(size)) if (0..i64::from(size)).contains(&at) => {
+                            addrs.push(cells[at as usize]);
+                        }
+                        (value::Flat::None, _) | (value::Flat::One(_), Some(_)) => may_fail = true,
+                        _ => {
+                            may_fail = true;
+                            addrs.extend(cells);
+                        }
+                    }
+                    may_fail |= at.bits != 0 || !at.refs.is_empty();
+                }
+                _ => may_fail = true,
+            }
+        }
+        let _ = view;
+        (addrs, may_fail)
+    }
+
+    /// All that may happen when the context takes its next step.
+    pub fn step(&mut self, view: View, id: CtxId) -> Vec<Succ> {
+        let ctx = self.ctx_of(id);
+        let Some((site, plan, env)) = self.plan(ctx) else { unreachable!("ended contexts are removed") };
+        let mut out = Out { site, succs: Vec::new() };
+        let store = view.store;
+        match plan {
+            Plan::Constant(expr) => {
+                let value = self.constant(expr);
+                self.give(&mut out, ctx, store, value, None);
+            }
+            Plan::Prim(prim) => {
+                let value = self.value(AbsVal::reference(Reference::Prim(prim)));
+                self.give(&mut out, ctx, store, value, None);
+            }
+            Plan::Lambda(lambda) => {
+                let program = self.program;
+                let env = self.restrict(env, program.free(site));
+                let value = self.value(AbsVal::reference(Reference::Closure(lambda, env)));
+                self.give(&mut out, ctx, store, value, None);
+            }
+            Plan::Read(var) => {
+                let addr = self.var_addr(var, env);
+                let done = self.program.visible_var(var).then_some(op(Action::Read, site, addr, None));
+                self.give_cell(&mut out, ctx, store, addr, done);
+            }
+            Plan::Push { .. } | Plan::Tail(_) => self.follow(&mut out, ctx, site, plan, env, store),
+            Plan::Value(value) => self.give(&mut out, ctx, store, value, None),
+            Plan::Branch { test, then, otherwise } => {
+                let test = self.value_of(test);
+                if test.may_be_true() {
+                    self.follow(&mut out, ctx, site, Plan::Tail(then), env, store);
+                }
+                if test.may_be_false() {
+                    self.follow(&mut out, ctx, site, Plan::Tail(otherwise), env, store);
+                }
+            }
+            Plan::OrTest { value, next } => {
+                let known = self.value_of(value);
+                if known.may_be_true() {
+                    let mut truth = (*known).clone();
+                    truth.bits &= !bit::FALSE;
+                    let truth = self.value(truth);
+                    self.give(&mut out, ctx, store, truth, None);
+                }
+                if known.may_be_false() {
+                    let rest = plan::after_false(self.program, site, next);
+                    self.follow(&mut out, ctx, site, rest, env, store);
+                }
+            }
+            Plan::Bind { values } => {
+                let Expr::Let(bindings, body) = self.program.expr(site) else { unreachable!("only let binds") };
+                let vars: Vec<(VarId, ValId)> = bindings.iter().map(|b| b.0).zip(values).collect();
+                let (env, store) = self.extend(view, env, &vars, ctx.time);
+                self.follow(&mut out, ctx, site, Plan::Tail(*body), env, store);
+            }
+            Plan::OpenLetrec => {
+                let Expr::Letrec(bindings, _) = self.program.expr(site) else { unreachable!("only letrec opens") };
+                let unassigned = self.value(AbsVal::bits(bit::UNASSIGNED));
+                let vars: Vec<(VarId, ValId)> = bindings.iter().map(|b| (b.0, unassigned)).collect();
+                let (env, store) = self.extend(view, env, &vars, ctx.time);
+                let first = plan::after_initialiser(self.program, site, 0);
+                self.follow(&mut out, ctx, site, first, env, store);
+            }
+            Plan::Initialise { var, value, next } => {
+                let addr = self.var_addr(var, env);
+                let store = self.write(store, addr, value);
+                let done = self.program.visible_var(var).then_some(op(Action::Write, site, addr, Some(value)));
+                let rest = plan::after_initialiser(self.program, site, next);
+                self.follow(&mut out, ctx, site, rest, env, store);
+                out.succs.iter_mut().for_each(|succ| succ.done = done);
+            }
+            Plan::Apply { f, args } => self.apply(&mut out, ctx, view, f, args),
+            Plan::PrimApply { prim, args } => self.prim(&mut out, ctx, view, prim, &args),
+            Plan::Spawn(code) => self.spawn(&mut out, ctx, view, code, env),
+            Plan::Join(value) => self.join(&mut out, ctx, view, value),
+            Plan::Set { var, value } => {
+                let addr = self.var_addr(var, env);
+                let store = self.write(store, addr, value);
+                let done = self.program.visible_var(var).then_some(op(Action::Write, site, addr, Some(value)));
+                let unspecified = self.value(AbsVal::bits(bit::UNSPECIFIED));
+                self.give(&mut out, ctx, store, unspecified, done);
+            }
+            Plan::CasVar { var, old, new } => {
+                let addr = self.var_addr(var, env);
+                self.compare_and_swap(&mut out, ctx, store, addr, old, new);
+            }
+            Plan::LockVar { var, acquire } => {
+                let locks = self.lock_addrs_of_var(view, var, env);
+                let addr = self.var_addr(var, env);
+                let value = self.lookup_value(store, addr).map(|v| self.value_of(v));
+                let certain = value.is_some_and(|v| {
+                    v.bits & !(bit::LOCKED | bit::UNLOCKED) == 0
+                        && v.int == value::Flat::None
+                        && v.refs.iter().all(|r| matches!(r, Reference::Lock(_)))
+                });
+                self.lock(&mut out, ctx, store, &locks, acquire, !certain);
+            }
+            Plan::LockValue { lock, acquire } => {
+                let locks = self.locks_in(lock);
+                let certain = self.value_of(lock).refs.len() == locks.len() && self.value_of(lock).bits == 0;
+                self.lock(&mut out, ctx, store, &locks, acquire, !certain);
+            }
+        }
+        out.succs
+    }
+
+    fn constant(&mut self, expr: ExprId) -> ValId {
+        let Expr::Const(constant) = self.program.expr(expr) else { unreachable!("asked for a constant") };
+        let value = match constant {
+            Const::Int(n) => AbsVal::int(*n),
+            Const::Real(_) => AbsVal::bits(bit::REAL),
+            Const::Bool(b) => AbsVal::bits(if *b { bit::TRUE } else { bit::FALSE }),
+            Const::Str(s) => AbsVal { string: value::Flat::One(self.string(s)), ..AbsVal::default() },
+            Const::Char(_) => AbsVal::bits(bit::CHAR),
+            Const::Symbol(s) => AbsVal::reference(Reference::Symbol(*s)),
+            Const::Nil => AbsVal::bits(bit::NIL),
+            Const::Unspecified => AbsVal::bits(bit::UNSPECIFIED),
+            Const::Lock(l) => AbsVal::bits(if *l { bit::LOCKED } else { bit::UNLOCKED }),
+        };
+        self.value(value)
+    }
+
+    fn restrict(&mut self, env: EnvId, free: &[VarId]) -> EnvId {
+        let all = self.env_of(env);
+        if all.len() == free.len() {
+            return env;
+        }
+        let kept: Vec<(VarId, AddrId)> =
+            all.iter().filter(|entry| free.binary_search(&entry.0).is_ok()).copied().collect();
+        self.env(&kept)
+    }
+
+    /// Returns a value to every continuation that may wait for it.
+    fn give(&mut self, out: &mut Out, ctx: Ctx, store: Root, value: ValId, done: Option<AbsOp>) {
+        if ctx.kont == HALT {
+            out.succs.push(Succ { next: Next::Ends(value), store, spawned: None, done });
+            return;
+        }
+        let Some(Entry { content: Content::Konts(konts), .. }) = self.lookup(store, ctx.kont) else {
+            unreachable!("a live continuation is in the store")
+        };
+        for &(frame, next) in self.konts_of(konts).clone().iter() {
+            let time = self.frame_of(frame).time;
+            let ctx = self.ctx(Ctx { control: Control::Resume(frame, value), kont: next, time });
+            out.succs.push(Succ { next: Next::Goes(ctx), store, spawned: None, done });
+        }
+    }
+
+    /// Returns what a cell holds; an unassigned variable is an error.
+    fn give_cell(&mut self, out: &mut Out, ctx: Ctx, store: Root, addr: AddrId, done: Option<AbsOp>) {
+        let Some(value) = self.lookup_value(store, addr) else {
+            return out.fail(store, false, done);
+        };
+        let known = self.value_of(value);
+        if known.bits & bit::UNASSIGNED == 0 {
+            return self.give(out, ctx, store, value, done);
+        }
+        out.fail(store, false, done);
+        let mut rest = (*known).clone();
+        rest.bits &= !bit::UNASSIGNED;
+        if !rest.is_none() {
+            let rest = self.value(rest);
+            self.give(out, ctx, store, rest, done);
+        }
+    }
+
+    fn follow(&mut self, out: &mut Out, ctx: Ctx, site: ExprId, plan: Plan<ValId>, env: EnvId, store: Root) {
+        let (expr, kont, store) = match plan {
+            Plan::Tail(expr) => (expr, ctx.kont, store),
+            Plan::Push { child, index, values } => {
+                let frame = self.frame(AbsFrame { expr: site, index, values, env, time: ctx.time });
+                let kont = if self.config.thread_sensitive {
+                    self.addr(Addr::Kont(site, index, env, ctx.time))
+                } else {
+                    self.addr(Addr::Kont(child, 0, EMPTY_ENV, ctx.time))
+                };
+                (child, kont, self.push_kont(store, kont, frame, ctx.kont))
+            }
+            other => unreachable!("{other:?} does not follow a part"),
+        };
+        let next = self.ctx(Ctx { control: Control::Eval(expr, env), kont, time: ctx.time });
+        out.succs.push(Succ { next: Next::Goes(next), store, spawned: None, done: None });
+    }
+
+    /// Binds variables. Where an address is taken already, garbage is collected first: most often the binding that
+    /// stands in the way is the one of the previous round of a loop.
+    fn extend(&mut self, view: View, env: EnvId, vars: &[(VarId, ValId)], time: TimeId) -> (EnvId, Root) {
+        let mut bound: Vec<(VarId, AddrId)> = self.env_of(env).to_vec();
+        let mut addrs: SmallVec<[AddrId; 8]> = SmallVec::new();
+        for &(var, _) in vars {
+            let addr = self.addr(Addr::Cell(Origin::Var(var), 0, time));
+            addrs.push(addr);
+            match bound.binary_search_by_key(&var, |entry| entry.0) {
+                Ok(at) => bound[at].1 = addr,
+                Err(at) => bound.insert(at, (var, addr)),
+            }
+        }
+        let mut store = view.store;
+        if self.config.gc && self.config.por && addrs.iter().any(|&addr| self.lookup(store, addr).is_some()) {
+            store = self.collect_all(view.threads, store);
+        }
+        for (&addr, &(_, value)) in addrs.iter().zip(vars) {
+            store = self.alloc(store, addr, value, false);
+        }
+        (self.env(&bound), store)
+    }
+
+    /// Garbage collection with the contexts of all threads as roots.
+    pub fn collect_all(&mut self, threads: &[AbsThread], store: Root) -> Root {
+        let ctxs: SmallVec<[CtxId; 8]> = threads.iter().flat_map(|thread| thread.ctxs.iter().copied()).collect();
+        self.collect(&ctxs, store)
+    }
+
+    fn called(&mut self, time: TimeId, site: ExprId) -> TimeId {
+        if self.config.k == 0 {
+            return time;
+        }
+        let mut time = self.time_of(time).clone();
+        time.calls.push(site);
+        let extra = time.calls.len().saturating_sub(self.config.k);
+        time.calls.drain(..extra);
+        self.time(time)
+    }
+
+    fn apply(&mut self, out: &mut Out, ctx: Ctx, view: View, f: ValId, args: Values<ValId>) {
+        let callee = self.value_of(f);
+        if callee.bits != 0 || callee.int != value::Flat::None || callee.string != value::Flat::None {
+            out.fail(view.store, false, None);
+        }
+        for &reference in &callee.refs {
+            match reference {
+                Reference::Prim(prim) => self.prim(out, ctx, view, prim, &args),
+                Reference::Closure(lambda, env) => {
+                    let program = self.program;
+                    let lambda = program.lambda(lambda);
+                    let fixed = lambda.params.len();
+                    if args.len() < fixed || (args.len() > fixed && lambda.rest.is_none()) {
+                        out.fail(view.store, false, None);
+                        continue;
+                    }
+                    let time = self.called(ctx.time, out.site);
+                    let mut vars: Vec<(VarId, ValId)> = lambda.params.iter().copied().zip(args.iter().copied()).collect();
+                    let mut view = view;
+                    if let Some(rest) = lambda.rest {
+                        let mut list = self.value(AbsVal::bits(bit::NIL));
+                        for (at, &item) in args[fixed..].iter().enumerate().rev() {
+                            let origin = Origin::Pair(out.site, at as u32);
+                            let car = self.addr(Addr::Cell(origin, 0, time));
+                            let cdr = self.sibling(car, 1);
+                            view.store = self.alloc(view.store, car, item, false);
+                            view.store = self.alloc(view.store, cdr, list, false);
+                            list = self.value(AbsVal::reference(Reference::Pair(car)));
+                        }
+                        vars.push((rest, list));
+                    }
+                    // The rest list is not yet reachable from any context, so it must not meet the collector.
+                    let (env, store) = if lambda.rest.is_some() {
+                        self.extend_without_collecting(view.store, env, &vars, time)
+                    } else {
+                        self.extend(view, env, &vars, time)
+                    };
+                    let next = self.ctx(Ctx { control: Control::Eval(lambda.body, env), kont: ctx.kont, time });
+                    out.succs.push(Succ { next: Next::Goes(next), store, spawned: None, done: None });
+                }
+                _ => out.fail(view.store, false, None),
+            }
+        }
+    }
+
+    fn extend_without_collecting(
+        &mut self,
+        store: Root,
+        env: EnvId,
+        vars: &[(VarId, ValId)],
+        time: TimeId,
+    ) -> (EnvId, Root) {
+        let gc = std::mem::replace(&mut self.config.gc, false);
+        let view = View { threads: &[], tid: MAIN, store };
+        let result = self.extend(view, env, vars, time);
+        self.config.gc = gc;
+        result
+    }
+
+    fn alloc_fresh(&mut self, view: View, addr: AddrId) -> Root {
+        if self.config.gc && self.config.por && self.lookup(view.store, addr).is_some() {
+            self.collect_all(view.threads, view.store)
+        } else {
+            view.store
+        }
+    }
+
+    fn prim(&mut self, out: &mut Out, ctx: Ctx, view: View, prim: Prim, args: &[ValId]) {
+        let site = out.site;
+        let store = view.store;
+        if !prim.accepts(args.len()) {
+            return out.fail(store, false, None);
+        }
+        let unspecified = self.value(AbsVal::bits(bit::UNSPECIFIED));
+        if prim.touch() != Touch::Nothing {
+            let (addrs, may_fail) = self.touched(view, prim, args);
+            if may_fail {
+                out.fail(store, false, None);
+            }
+            let visible = self.program.visible_touch(prim.touch());
+            for addr in addrs {
+                match prim.touch() {
+                    Touch::ReadPair | Touch::ReadVector | Touch::ReadRef => {
+                        let done = visible.then_some(op(Action::Read, site, addr, None));
+                        self.give_cell(out, ctx, store, addr, done);
+                    }
+                    Touch::CasRef | Touch::CasVector => {
+                        self.compare_and_swap(out, ctx, store, addr, args[args.len() - 2], args[args.len() - 1]);
+                    }
+                    _ => {
+                        let written = args[args.len() - 1];
+                        let store = self.write(store, addr, written);
+                        let done = visible.then_some(op(Action::Write, site, addr, Some(written)));
+                        self.give(out, ctx, store, unspecified, done);
+                    }
+                }
+            }
+            return;
+        }
+        let time = ctx.time;
+        match prim {
+            Prim::Cons => {
+                let car = self.addr(Addr::Cell(Origin::Pair(site, 0), 0, time));
+                let cdr = self.sibling(car, 1);
+                let store = self.alloc_fresh(view, car);
+                let store = self.alloc(store, car, args[0], false);
+                let store = self.alloc(store, cdr, args[1], false);
+                let value = self.value(AbsVal::reference(Reference::Pair(car)));
+                self.give(out, ctx, store, value, None);
+            }
+            Prim::Vector | Prim::MakeVector => self.make_vector(out, ctx, view, prim, args),
+            Prim::VectorLength => {
+                let base = self.value_of(args[0]);
+                let mut may_fail = base.bits != 0 || base.int != value::Flat::None;
+                for &reference in &base.refs {
+                    match reference {
+                        Reference::Vector(length) => self.give_cell(out, ctx, store, length, None),
+                        _ => may_fail = true,
+                    }
+                }
+                if may_fail {
+                    out.fail(store, false, None);
+                }
+            }
+            Prim::NewRef | Prim::NewLock => {
+                let origin = if prim == Prim::NewRef { Origin::Ref(site) } else { Origin::Lock(site) };
+                let addr = self.addr(Addr::Cell(origin, 0, time));
+                let store = self.alloc_fresh(view, addr);
+                let (content, reference) = if prim == Prim::NewRef {
+                    (args[0], Reference::Ref(addr))
+                } else {
+                    (self.value(AbsVal::bits(bit::UNLOCKED)), Reference::Lock(addr))
+                };
+                let store = self.alloc(store, addr, content, false);
+                let value = self.value(AbsVal::reference(reference));
+                self.give(out, ctx, store, value, None);
+            }
+            Prim::Display | Prim::Write | Prim::Newline => self.give(out, ctx, store, unspecified, None),
+            Prim::Error => out.fail(store, true, None),
+            Prim::Random => {
+                let known = self.value_of(args[0]);
+                if !matches!(known.int, value::Flat::One(n) if n > 0) || known.bits != 0 || !known.refs.is_empty() {
+                    out.fail(store, false, None);
+                }
+                if known.int != value::Flat::None {
+                    let value = self.value(AbsVal::any_int());
+                    self.give(out, ctx, store, value, None);
+                }
+            }
+            pure => {
+                let values: SmallVec<[std::rc::Rc<AbsVal>; 4]> = args.iter().map(|&arg| self.value_of(arg)).collect();
+                let refs: SmallVec<[&AbsVal; 4]> = values.iter().map(|v| &**v).collect();
+                let answer = value::apply(pure, &refs, self.config.arithmetic, |a, b| self.equal(store, a, b));
+                if answer.may_fail {
+                    out.fail(store, false, None);
+                }
+                if !answer.value.is_none() {
+                    let value = self.value(answer.value);
+                    self.give(out, ctx, store, value, None);
+                }
+            }
+        }
+    }
+
+    fn make_vector(&mut self, out: &mut Out, ctx: Ctx, view: View, prim: Prim, args: &[ValId]) {
+        let site = out.site;
+        let length = self.addr(Addr::Length(site, ctx.time));
+        let mut store = self.alloc_fresh(view, length);
+        let (size, fill) = if prim == Prim::Vector {
+            (self.value(AbsVal::int(args.len() as i64)), None)
+        } else {
+            let known = self.value_of(args[0]);
+            if known.int == value::Flat::None {
+                return out.fail(store, false, None);
+            }
+            out.fail(store, false, None);
+            let size = AbsVal { int: known.int, ..AbsVal::default() };
+            let fill = match args.get(1) {
+                Some(&fill) => fill,
+                None => self.value(AbsVal::int(0)),
+            };
+            (self.value(size), Some(fill))
+        };
+        store = self.alloc(store, length, size, false);
+        match self.vector_size(site) {
+            Some(count) => {
+                for at in 0..count {
+                    let cell = self.sibling(length, at);
+                    store = self.alloc(store, cell, fill.unwrap_or_else(|| args[at as usize]), false);
+                }
+            }
+            None => {
+                let cell = self.sibling(length, ANY_CELL);
+                let unassigned = self.value(AbsVal::bits(bit::UNSPECIFIED));
+                let contents: Vec<ValId> = fill.into_iter().chain(args.iter().copied().filter(|_| fill.is_none())).collect();
+                let first = contents.first().copied().unwrap_or(unassigned);
+                for value in [first].into_iter().chain(contents) {
+                    store = self.alloc(store, cell, value, true);
+                }
+            }
+        }
+        let value = self.value(AbsVal::reference(Reference::Vector(length)));
+        self.give(out, ctx, store, value, None);
+    }
+
+    fn spawn(&mut self, out: &mut Out, ctx: Ctx, view: View, code: ExprId, env: EnvId) {
+        let mut chain = self.tid_of(view.tid).clone();
+        chain.push((out.site, self.time_of(ctx.time).calls.clone()));
+        let extra = chain.len().saturating_sub(self.config.spawn_depth.max(1));
+        chain.drain(..extra);
+        let tid = self.tid(chain);
+        let program = self.program;
+        let env = self.restrict(env, program.free(code));
+        let thread = if self.config.thread_sensitive { tid } else { MAIN };
+        let time = self.time(Time { calls: SmallVec::new(), thread });
+        let child = self.ctx(Ctx { control: Control::Eval(code, env), kont: HALT, time });
+        let handle = self.value(AbsVal::reference(Reference::Thread(tid)));
+        let from = out.succs.len();
+        self.give(out, ctx, view.store, handle, None);
+        out.succs[from..].iter_mut().for_each(|succ| succ.spawned = Some((tid, child)));
+    }
+
+    fn join(&mut self, out: &mut Out, ctx: Ctx, view: View, value: ValId) {
+        let known = self.value_of(value);
+        let mut wrong = known.bits != 0 || known.int != value::Flat::None || known.string != value::Flat::None;
+        for &reference in &known.refs {
+            let Reference::Thread(tid) = reference else {
+                wrong = true;
+                continue;
+            };
+            let addr = self.addr(Addr::Result(tid));
+            let Some(result) = self.lookup_value(view.store, addr) else { continue };
+            let mut known = (*self.value_of(result)).clone();
+            let done = view.is_live(tid).then_some(op(Action::Join, out.site, addr, None));
+            if known.bits & bit::FAILED != 0 {
+                out.fail(view.store, false, done);
+                known.bits &= !bit::FAILED;
+            }
+            if !known.is_none() {
+                let result = self.value(known);
+                self.give(out, ctx, view.store, result, done);
+            }
+        }
+        if wrong {
+            out.fail(view.store, false, None);
+        }
+    }
+
+    fn lock(&mut self, out: &mut Out, ctx: Ctx, store: Root, locks: &[AddrId], acquire: bool, may_fail: bool) {
+        for &addr in locks {
+            if acquire && self.lock_bits(store, addr) & bit::UNLOCKED == 0 {
+                continue;
+            }
+            let state = self.value(AbsVal::bits(if acquire { bit::LOCKED } else { bit::UNLOCKED }));
+            let after = self.write(store, addr, state);
+            let action = if acquire { Action::Acquire } else { Action::Release };
+            let value = self.value(AbsVal::bits(bit::TRUE));
+            self.give(out, ctx, after, value, Some(op(action, out.site, addr, None)));
+        }
+        if may_fail {
+            out.fail(store, false, None);
+        }
+    }
+
+    fn compare_and_swap(&mut self, out: &mut Out, ctx: Ctx, store: Root, addr: AddrId, old: ValId, new: ValId) {
+        let Some(now) = self.lookup_value(store, addr) else { return out.fail(store, false, None) };
+        let (may_succeed, may_fail) = self.equal(store, &self.value_of(now), &self.value_of(old));
+        if may_succeed {
+            let after = self.write(store, addr, new);
+            let value = self.value(AbsVal::bits(bit::TRUE));
+            self.give(out, ctx, after, value, Some(op(Action::CasSucceeds, out.site, addr, Some(new))));
+        }
+        if may_fail {
+            let value = self.value(AbsVal::bits(bit::FALSE));
+            self.give(out, ctx, store, value, Some(op(Action::CasFails, out.site, addr, None)));
+        }
+    }
+
+    /// Whether two values may be equal, and whether they may differ.
+    pub fn equal(&self, store: Root, a: &AbsVal, b: &AbsVal) -> (bool, bool) {
+        let single = |reference: Reference| match reference {
+            Reference::Symbol(_) | Reference::Prim(_) => true,
+            Reference::Pair(addr) | Reference::Vector(addr) | Reference::Ref(addr) | Reference::Lock(addr) => {
+                self.lookup(store, addr).is_some_and(|entry| !entry.many)
+            }
+            Reference::Closure(..) | Reference::Thread(_) => false,
+        };
+        let certainly_equal = a == b && a.exact(single);
+        (a.meets(b), !certainly_equal)
+    }
+}
+
+fn op(action: Action, site: ExprId, addr: AddrId, written: Option<ValId>) -> AbsOp {
+    AbsOp { action, site, addr, written, may_go: true, may_wait: false }
+}
+
+/// Successors being collected.
+struct Out {
+    site: ExprId,
+    succs: Vec<Succ>,
+}
+
+impl Out {
+    fn fail(&mut self, store: Root, raised: bool, done: Option<AbsOp>) {
+        let next = Next::Fails { site: self.site, raised };
+        if !self.succs.iter().any(|succ| succ.next == next && succ.done == done) {
+            self.succs.push(Succ { next, store, spawned: None, done });
+        }
+    }
+}

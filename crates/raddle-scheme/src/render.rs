@@ -1,0 +1,149 @@
+//! Findings and errors as a person reads them: the source with the expressions underlined.
+
+use crate::finding::{Finding, Grade, Kind, Report, Verdict};
+use crate::syntax::source::{Source, Span, SyntaxError};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::fmt::Write as _;
+
+/// Lines of an abstract path that are shown.
+const PATH_LINES_MAX: usize = 12;
+
+fn renderer(color: bool) -> Renderer {
+    if color { Renderer::styled() } else { Renderer::plain() }
+}
+
+fn range(source: &Source, span: Span) -> std::ops::Range<usize> {
+    let len = source.text.len();
+    if span.is_prelude() {
+        return 0..0;
+    }
+    (span.start as usize).min(len)..(span.end as usize).min(len)
+}
+
+/// All syntax errors of a file.
+pub fn syntax_errors(source: &Source, errors: &[SyntaxError], color: bool) -> String {
+    let mut out = String::new();
+    for error in errors {
+        let snippet = Snippet::source(&source.text)
+            .path(&source.name)
+            .annotation(AnnotationKind::Primary.span(range(source, error.span)));
+        let mut group = Group::with_title(Level::ERROR.primary_title(&error.message)).element(snippet);
+        if let Some(help) = &error.help {
+            group = group.element(Level::HELP.message(help));
+        }
+        let _ = writeln!(out, "{}", renderer(color).render(&[group]));
+    }
+    out
+}
+
+/// One finding with all of its places.
+pub fn finding(source: &Source, finding: &Finding, color: bool) -> String {
+    let grade = match finding.grade {
+        Grade::Confirmed => "confirmed",
+        Grade::Suspected => "suspected",
+    };
+    let benign = if finding.benign { "benign " } else { "" };
+    let title = format!("{grade} {benign}{}: {}", finding.kind.title(), finding.message);
+    let level = if finding.benign { Level::NOTE } else { Level::ERROR };
+    let mut snippet = Snippet::source(&source.text).path(&source.name);
+    let labels: Vec<String> =
+        finding.parts.iter().map(|part| format!("{} {}", part.thread, part.what)).collect();
+    let mut shown = false;
+    for (at, (part, label)) in finding.parts.iter().zip(&labels).enumerate() {
+        if part.span.is_prelude() {
+            continue;
+        }
+        let kind = if at == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+        snippet = snippet.annotation(kind.span(range(source, part.span)).label(label));
+        shown = true;
+    }
+    let mut group = Group::with_title(level.primary_title(&title));
+    if shown {
+        group = group.element(snippet);
+    }
+    for (part, label) in finding.parts.iter().zip(&labels) {
+        if part.span.is_prelude() {
+            group = group.element(Level::NOTE.message(format!("{label} (in the prelude)")));
+        }
+    }
+    if !finding.path.is_empty() {
+        let skipped = finding.path.len().saturating_sub(PATH_LINES_MAX);
+        let mut text = String::from("abstract path:");
+        if skipped > 0 {
+            let _ = write!(text, "\n(the first {skipped} steps are left out)");
+        }
+        for line in &finding.path[skipped..] {
+            let _ = write!(text, "\n{line}");
+        }
+        group = group.element(Level::NOTE.message(text));
+    }
+    if let Some(schedule) = &finding.schedule {
+        let threads: Vec<String> = schedule
+            .steps
+            .iter()
+            .map(|step| match step {
+                crate::concrete::schedule::Step::Act { thread, .. } => crate::concrete::state::path_name(thread),
+                crate::concrete::schedule::Step::Choose(value) => format!("choose {value}"),
+            })
+            .collect();
+        let text = if threads.is_empty() {
+            "it happens in every run".to_owned()
+        } else if threads.len() <= 40 {
+            format!("replay: raddle scheme run {} --schedule {}", source.name, threads.join(","))
+        } else {
+            format!("a schedule of {} steps replays it; --schedules DIR stores it", threads.len())
+        };
+        group = group.element(Level::NOTE.message(text));
+    }
+    renderer(color).render(&[group])
+}
+
+/// The whole report.
+pub fn report(source: &Source, report: &Report, color: bool) -> String {
+    let mut out = String::new();
+    for f in &report.findings {
+        let _ = writeln!(out, "{}\n", finding(source, f, color));
+    }
+    let _ = writeln!(out, "{}", summary(report));
+    out
+}
+
+/// The last line.
+pub fn summary(report: &Report) -> String {
+    let benign = report.findings.len() - report.serious();
+    let mut line = match &report.verdict {
+        Verdict::Clean(why) => format!("{}: clean ({why})", report.file),
+        Verdict::Unknown(why) => format!("{}: unknown ({why})", report.file),
+        Verdict::Found => {
+            let kinds = [Kind::Race, Kind::Deadlock, Kind::Livelock, Kind::UnretriedCas, Kind::Error];
+            let words: Vec<String> = kinds
+                .iter()
+                .map(|&kind| (report.count(kind), kind.title()))
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, title)| format!("{count} {title}{}", if count == 1 { "" } else { "s" }))
+                .collect();
+            format!("{}: {}", report.file, words.join(", "))
+        }
+    };
+    if benign > 0 {
+        let _ = write!(line, "; {benign} benign race{}", if benign == 1 { "" } else { "s" });
+    }
+    line
+}
+
+/// What `--stats` prints.
+pub fn phases(report: &Report) -> String {
+    let mut out = format!("{:<24} {:>9} {:>9} {:>9}  outcome\n", "phase", "states", "edges", "seconds");
+    for phase in &report.phases {
+        let _ = write!(
+            out,
+            "{:<24} {:>9} {:>9} {:>9.4}  {}",
+            phase.name, phase.states, phase.edges, phase.seconds, phase.outcome
+        );
+        let _ = match &phase.incomplete {
+            Some(reason) => writeln!(out, " (incomplete: {reason})"),
+            None => writeln!(out),
+        };
+    }
+    out
+}
