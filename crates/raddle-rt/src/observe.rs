@@ -125,6 +125,10 @@ pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
 }
 
 pub fn free(thread: &mut Thread, pc: u64, address: usize) {
+    if thread.stops != 0 {
+        let _busy = Busy::enter(thread);
+        steer::access(thread, pc, raddle_wire::record::access::WRITE, address, 1);
+    }
     if init::records_allocations() {
         let _busy = Busy::enter(thread);
         record::free(thread, pc, address);

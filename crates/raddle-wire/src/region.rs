@@ -175,6 +175,8 @@ pub struct PartyEntry {
     pub ordinal: AtomicU32,
     /// Plain access: bytes and [`crate::record::access`] bits. Otherwise what was expected: kind and ordinal.
     pub detail: AtomicU64,
+    /// Hash of the thread's spawn path (`crate::step::hash`).
+    pub path: AtomicU64,
 }
 
 impl PartyEntry {
@@ -187,6 +189,7 @@ impl PartyEntry {
             holder: AtomicU32::new(u32::MAX),
             ordinal: AtomicU32::new(0),
             detail: AtomicU64::new(0),
+            path: AtomicU64::new(0),
         }
     }
 }

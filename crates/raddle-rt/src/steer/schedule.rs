@@ -173,9 +173,17 @@ fn matches(expected: u8, found: u8) -> bool {
 pub fn arrive(sched: &mut Sched, thread: &mut Thread) -> Grant {
     let me = thread.sched as usize;
     let Some(expected) = sched.replay.next() else {
-        // Only stop points are left: a thread that comes past its own has missed it.
+        // Only stop points are left. An atomic operation can be one; a thread that comes past its own has missed it.
         if thread.stops != 0 {
-            diverge(sched, me, None);
+            let request = sched.entries[me].request;
+            if matches!(request.kind, step::LOAD | step::STORE | step::RMW)
+                && reached(sched, thread, request.pc, request.object, 1)
+            {
+                let aux = if request.kind == step::LOAD { 0 } else { raddle_wire::record::access::WRITE };
+                park(sched, thread, ParkedAccess { pc: request.pc, address: request.object, bytes: 1, aux });
+            } else {
+                diverge(sched, me, None);
+            }
         }
         return Grant::Wait;
     };
@@ -236,7 +244,8 @@ fn diverge(sched: &mut Sched, index: usize, expected: Option<StepWord>) -> ! {
         let entry = &sched.entries[index];
         let party = &header.parties[0];
         // SAFETY: listed threads stay valid.
-        let steps = unsafe { (*entry.thread).steps };
+        let (steps, path) = unsafe { ((*entry.thread).steps, (*entry.thread).path) };
+        party.path.store(path, Ordering::Relaxed);
         party.thread.store(entry.index, Ordering::Relaxed);
         party.kind.store(u32::from(entry.request.kind), Ordering::Relaxed);
         party.pc.store(entry.request.pc, Ordering::Relaxed);
@@ -289,6 +298,20 @@ pub fn next_to_wake(sched: &Sched, on: usize) -> Option<usize> {
 #[inline(never)]
 pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
     let mut sched = SCHED.lock();
+    if !reached(&mut sched, thread, pc, address, bytes) {
+        return;
+    }
+    park(&mut sched, thread, ParkedAccess { pc, address, bytes, aux });
+    drop(sched);
+    loop {
+        // The run ends with the process: by success, or by somebody's divergence.
+        real::sleep_us(1_000_000);
+    }
+}
+
+/// Is this access one of the thread's stop points?
+fn reached(sched: &mut Sched, thread: &Thread, pc: u64, address: usize, bytes: usize) -> bool {
+    let mut reached = false;
     for i in 0..sched.replay.stop_count {
         let stop = &mut sched.replay.stops[i];
         if thread.stops & 1 << i == 0 || stop.after != thread.steps {
@@ -299,23 +322,20 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usiz
         } else {
             (address..address + bytes).contains(&stop.address)
         };
-        if !here {
-            continue;
-        }
-        stop.seen += 1;
-        if stop.seen == stop.occurrence {
-            stop.parked = true;
-            let entry = sched.entry(thread);
-            entry.phase = Phase::Parked;
-            entry.access = ParkedAccess { pc, address, bytes, aux };
-            conclude_if_parked(&mut sched);
-            drop(sched);
-            loop {
-                // The run ends with the process: by success, or by somebody's divergence.
-                real::sleep_us(1_000_000);
-            }
+        if here {
+            stop.seen += 1;
+            stop.parked |= stop.seen == stop.occurrence;
+            reached |= stop.parked;
         }
     }
+    reached
+}
+
+fn park(sched: &mut Sched, thread: &Thread, access: ParkedAccess) {
+    let entry = sched.entry(thread);
+    entry.phase = Phase::Parked;
+    entry.access = access;
+    conclude_if_parked(sched);
 }
 
 fn conclude_if_parked(sched: &mut Sched) {

@@ -334,7 +334,8 @@ impl Sched {
                 let party = &header.parties[count];
                 let parked = entry.phase == Phase::Parked;
                 // SAFETY: a listed thread's structure stays valid.
-                let steps = unsafe { (*entry.thread).steps };
+                let (steps, path) = unsafe { ((*entry.thread).steps, (*entry.thread).path) };
+                party.path.store(path, Ordering::Relaxed);
                 party.thread.store(entry.index, Ordering::Relaxed);
                 party.kind.store(
                     u32::from(if parked { step::NONE } else { entry.request.kind }),
