@@ -1,7 +1,7 @@
 //! Chores: set-up, test, bench, corpus, external programs, results. Nothing here is needed by users.
 
 use clap::{Parser, Subcommand};
-use xtask::bench;
+use xtask::{bench, corpus, test};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Chores of the Raddle project")]
@@ -14,11 +14,17 @@ struct Cli {
 enum Chore {
     /// Measure, side by side with peers.
     Bench(bench::Args),
+    /// Run the programs of the corpus natively and recorded, and compare.
+    Corpus(corpus::Args),
+    /// Install what is needed, then check formatting, lints and all tests.
+    Test(test::Args),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().chore {
         Chore::Bench(args) => bench::run(&args),
+        Chore::Corpus(args) => corpus::run(&args),
+        Chore::Test(args) => test::run(&args),
     };
     match result {
         Ok(()) => 0.into(),

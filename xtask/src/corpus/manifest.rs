@@ -1,0 +1,194 @@
+//! Manifests: what is known about a corpus program. The format is described in `corpus/README.md`.
+//!
+//! Keys that this runner does not use (verdicts and findings belong to the tools that report) are read by others; an
+//! unknown key is an error all the same, so that a misspelt one does not go unnoticed.
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Deserialize)]
+struct Raw {
+    title: Option<String>,
+    language: String,
+    files: Option<Vec<String>>,
+    #[serde(default)]
+    cflags: Vec<String>,
+    #[serde(default)]
+    libs: Vec<String>,
+    #[serde(default)]
+    shared: BTreeMap<String, Vec<String>>,
+    compilers: Option<Vec<String>>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    stdin: String,
+    exit: Option<i32>,
+    signal: Option<String>,
+    stdout: Option<String>,
+    #[serde(default)]
+    nondeterministic: bool,
+    outcomes: Option<Vec<String>>,
+    #[serde(default)]
+    trace: Vec<String>,
+    seconds: Option<f64>,
+    #[serde(flatten)]
+    verdicts: BTreeMap<String, toml::Value>,
+}
+
+/// Keys for the tools that report.
+const VERDICT_KEYS: &[&str] = &["online", "predict", "explore", "finding"];
+
+/// How a program must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Status(i32),
+    Signal(i32),
+}
+
+/// What standard output must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    Exactly(String),
+    /// Every line is one of these.
+    Lines(Vec<String>),
+    Anything,
+}
+
+/// One corpus case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// `primitives/mutex_trylock`.
+    pub name: String,
+    pub title: String,
+    pub cxx: bool,
+    pub folder: PathBuf,
+    pub files: Vec<String>,
+    pub cflags: Vec<String>,
+    pub libs: Vec<String>,
+    pub shared: BTreeMap<String, Vec<String>>,
+    /// `gcc`, `clang`.
+    pub compilers: Vec<String>,
+    pub args: Vec<String>,
+    pub stdin: String,
+    pub end: End,
+    pub output: Output,
+    pub trace: Vec<String>,
+    pub seconds: f64,
+}
+
+/// Folders that hold programs of other languages with manifests of their own.
+const OTHER_FOLDERS: &[&str] = &["csp", "scheme", "classes", "include"];
+
+/// Every case of the corpus, in a stable order.
+pub fn all(corpus: &Path) -> anyhow::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for folder in sorted(corpus)? {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if !folder.is_dir() || OTHER_FOLDERS.contains(&name.as_str()) {
+            continue;
+        }
+        for path in sorted(&folder)? {
+            if path.extension().is_some_and(|ending| ending == "toml") {
+                cases.push(read(&path, &name)?);
+            }
+        }
+    }
+    Ok(cases)
+}
+
+fn sorted(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn read(path: &Path, group: &str) -> anyhow::Result<Case> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let stem = path.file_stem().expect("a manifest has a name").to_string_lossy().into_owned();
+    let folder = path.parent().expect("a manifest lies in a folder");
+    case(&text, group, &stem, folder).with_context(|| path.display().to_string())
+}
+
+fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Case> {
+    let raw: Raw = toml::from_str(text)?;
+    if let Some(unknown) = raw.verdicts.keys().find(|key| !VERDICT_KEYS.contains(&key.as_str())) {
+        bail!("unknown key `{unknown}`");
+    }
+    let cxx = match raw.language.as_str() {
+        "c" => false,
+        "c++" => true,
+        other => bail!("language {other:?} is neither \"c\" nor \"c++\""),
+    };
+    let end = match (raw.exit, &raw.signal) {
+        (Some(_), Some(_)) => bail!("both `exit` and `signal`"),
+        (None, Some(name)) => {
+            End::Signal(signal_number(name).with_context(|| format!("no signal is called {name}"))?)
+        }
+        (status, None) => End::Status(status.unwrap_or(0)),
+    };
+    let output = match (raw.nondeterministic, raw.outcomes, raw.stdout) {
+        (true, Some(lines), None) => Output::Lines(lines),
+        (true, None, None) => Output::Anything,
+        (false, None, text) => Output::Exactly(text.unwrap_or_default()),
+        _ => bail!("`outcomes` needs `nondeterministic = true`, `stdout` excludes both"),
+    };
+    let files = raw.files.unwrap_or_else(|| vec![format!("{stem}.{}", if cxx { "cpp" } else { "c" })]);
+    Ok(Case {
+        name: format!("{group}/{stem}"),
+        title: raw.title.unwrap_or_default(),
+        cxx,
+        folder: folder.to_owned(),
+        files,
+        cflags: raw.cflags,
+        libs: raw.libs,
+        shared: raw.shared,
+        compilers: raw.compilers.unwrap_or_else(|| vec!["gcc".into(), "clang".into()]),
+        args: raw.args,
+        stdin: raw.stdin,
+        end,
+        output,
+        trace: raw.trace,
+        seconds: raw.seconds.unwrap_or(2.0),
+    })
+}
+
+fn signal_number(name: &str) -> Option<i32> {
+    (1..32).find(|&signal| raddle_trace::file::meta::signal_name(signal) == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<Case, String> {
+        case(text, "g", "n", Path::new("/x")).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn defaults() {
+        let case = check("language = \"c++\"").unwrap();
+        assert_eq!((case.name.as_str(), case.files.as_slice()), ("g/n", ["n.cpp".to_owned()].as_slice()));
+        assert_eq!((case.end, case.output), (End::Status(0), Output::Exactly(String::new())));
+        assert_eq!(case.compilers, ["gcc", "clang"]);
+    }
+
+    #[test]
+    fn ends_and_outputs() {
+        let case =
+            check("language = \"c\"\nsignal = \"SIGABRT\"\nnondeterministic = true\noutcomes = [\"0 1\"]")
+                .unwrap();
+        assert_eq!((case.end, case.output), (End::Signal(6), Output::Lines(vec!["0 1".into()])));
+        assert!(check("language = \"c\"\nsignal = \"SIGFOO\"").unwrap_err().contains("SIGFOO"));
+        assert!(check("language = \"c\"\nsignal = \"SIGSEGV\"\nexit = 1").is_err());
+    }
+
+    #[test]
+    fn misspelt_keys_are_errors() {
+        assert!(check("language = \"c\"\nstdot = \"x\"").unwrap_err().contains("stdot"));
+        assert!(check("language = \"c\"\nonline = \"race\"\n[[finding]]\nkind = \"data-race\"").is_ok());
+        assert!(check("language = \"rust\"").is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! The corpus runner: builds every program with gcc and clang, natively and with `raddle cc`, runs both, and compares.
+//!
+//! The full matrix (two compilers, `-O0` and `-O2`, with and without address randomisation) is `cargo xtask corpus`. The
+//! default test run takes a half of it: each case once with each compiler, at alternating optimisation levels.
+
+mod kinds;
+pub mod manifest;
+pub mod run;
+
+use crate::project;
+use anyhow::bail;
+use manifest::Case;
+use run::{Runner, Variant};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Run the programs of the corpus natively and recorded, and compare.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only cases whose name contains one of these.
+    filters: Vec<String>,
+    /// Cases at the same time.
+    #[arg(long, short, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    jobs: usize,
+    /// Each case only twice, as the default test run does.
+    #[arg(long)]
+    half: bool,
+    /// Use this raddle instead of building one.
+    #[arg(long, value_name = "PATH")]
+    raddle: Option<std::path::PathBuf>,
+}
+
+/// Every variant.
+pub fn full_matrix() -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for compiler in ["gcc", "clang"] {
+        for optimisation in ["-O0", "-O2"] {
+            for fixed_addresses in [false, true] {
+                variants.push(Variant { compiler, optimisation, fixed_addresses });
+            }
+        }
+    }
+    variants
+}
+
+/// The two variants of the `number`-th case in the default test run.
+pub fn half_matrix(number: usize) -> Vec<Variant> {
+    let levels = if number.is_multiple_of(2) { ["-O0", "-O2"] } else { ["-O2", "-O0"] };
+    ["gcc", "clang"]
+        .into_iter()
+        .zip(levels)
+        .map(|(compiler, optimisation)| Variant { compiler, optimisation, fixed_addresses: false })
+        .collect()
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let runner = Runner {
+        raddle: match &args.raddle {
+            Some(path) => std::path::absolute(path)?,
+            None => project::release_raddle()?,
+        },
+        corpus: project::root().join("corpus"),
+        clang: project::newest("clang"),
+    };
+    let cases = manifest::all(&runner.corpus)?;
+    let wanted =
+        |case: &Case| args.filters.is_empty() || args.filters.iter().any(|part| case.name.contains(part));
+    let jobs: Vec<(&Case, Variant)> = cases
+        .iter()
+        .enumerate()
+        .filter(|(_, case)| wanted(case))
+        .flat_map(|(number, case)| {
+            let variants = if args.half { half_matrix(number) } else { full_matrix() };
+            variants.into_iter().map(move |variant| (case, variant))
+        })
+        .filter(|(case, variant)| runner.can(case, *variant))
+        .collect();
+    let failures = run_jobs(&runner, &jobs, args.jobs.max(1));
+    for (name, error) in &failures {
+        println!("FAILED {name}: {error:#}\n");
+    }
+    println!("corpus: {} runs, {} failed", jobs.len(), failures.len());
+    if !failures.is_empty() {
+        bail!("the corpus does not hold");
+    }
+    Ok(())
+}
+
+fn run_jobs(runner: &Runner, jobs: &[(&Case, Variant)], threads: usize) -> Vec<(String, anyhow::Error)> {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((case, variant)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = runner.check(case, *variant) {
+                        let name = format!("{} ({variant})", case.name);
+                        failures.lock().expect("no thread panics while it holds this").push((name, error));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("no thread panicked");
+    failures.sort_by(|a, b| a.0.cmp(&b.0));
+    failures
+}

@@ -1,0 +1,114 @@
+//! Installing what the tests need, on Debian and Ubuntu.
+//!
+//! Users need only Rust and a C compiler. Tests need more: the newest packaged clang beside gcc, the build systems that the
+//! compiler wrappers are tried with, and the peers that benches compare with. As root they are installed; anybody else
+//! is told the exact command.
+
+use crate::project::{self, which};
+use anyhow::bail;
+use std::process::{Command, Stdio};
+
+/// Packages that every test machine needs, whatever the newest clang is.
+const PACKAGES: &[&str] = &[
+    "gcc",
+    "g++",
+    "make",
+    "cmake",
+    "meson",
+    "ninja-build",
+    "autoconf",
+    "automake",
+    "libtool",
+    "pkg-config",
+    "valgrind",
+    "spin",
+    "gdb",
+    "util-linux",
+];
+
+/// Makes sure that everything is there, or says how to get it.
+pub fn run() -> anyhow::Result<()> {
+    if which("apt-get").is_none() {
+        eprintln!(
+            "xtask: this is no Debian or Ubuntu; make sure yourself that there are: clang, lld, {}",
+            PACKAGES.join(", ")
+        );
+        return Ok(());
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    let mut missing = missing_packages();
+    if missing.is_empty() && newest_clang_package().is_some() {
+        return Ok(());
+    }
+    if is_root {
+        project::run(apt().args(["update", "-q"]))?;
+        // Only now is it known which clang is the newest.
+        missing = missing_packages();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        return project::run(apt().args(["install", "-q", "-y", "--no-install-recommends"]).args(missing));
+    }
+    if newest_clang_package().is_none() {
+        bail!("the package lists are empty; run this, then try again:\n    sudo apt-get update");
+    }
+    bail!(
+        "the tests need packages that are not installed; run this, then try again:\n    sudo apt-get update && sudo apt-get install -y --no-install-recommends {}",
+        missing.join(" ")
+    );
+}
+
+fn apt() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn missing_packages() -> Vec<String> {
+    let mut wanted: Vec<String> = PACKAGES.iter().map(|&name| name.to_owned()).collect();
+    if let Some(version) = newest_clang_package() {
+        wanted.extend(["clang", "lld", "llvm"].map(|tool| format!("{tool}-{version}")));
+        wanted.push(format!("libclang-rt-{version}-dev"));
+    }
+    wanted.retain(|name| is_known(name) && !is_installed(name));
+    wanted
+}
+
+fn text_of(command: &mut Command) -> String {
+    let output = command.stderr(Stdio::null()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+fn is_installed(package: &str) -> bool {
+    text_of(Command::new("dpkg-query").args(["-W", "-f=${db:Status-Status}", package])) == "installed"
+}
+
+/// Is there such a package? (libclang-rt-NN-dev is part of another package in old releases.)
+fn is_known(package: &str) -> bool {
+    is_installed(package)
+        || !text_of(Command::new("apt-cache").args(["show", "--no-all-versions", package])).is_empty()
+}
+
+fn newest_clang_package() -> Option<u32> {
+    newest_of(&text_of(Command::new("apt-cache").args(["search", "--names-only", "^clang-[0-9]+$"])))
+}
+
+/// The highest N of lines that begin with `clang-N `.
+fn newest_of(lines: &str) -> Option<u32> {
+    lines
+        .lines()
+        .filter_map(|line| line.split_whitespace().next()?.strip_prefix("clang-")?.parse().ok())
+        .max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbers_and_not_words() {
+        let lines = "clang-9 - C compiler\nclang-14 - C compiler\nclang-tidy - x\nclang-format-19 - y\n";
+        assert_eq!(newest_of(lines), Some(14));
+        assert_eq!(newest_of(""), None);
+    }
+}

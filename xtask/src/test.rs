@@ -1,0 +1,80 @@
+//! `cargo xtask test`: everything that must hold before a change goes in.
+
+use crate::{project, setup};
+use std::process::Stdio;
+use std::time::Instant;
+
+/// Install what is needed, then check formatting, lints and all tests.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Do not install anything.
+    #[arg(long)]
+    no_setup: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let start = Instant::now();
+    if !args.no_setup {
+        step("packages");
+        setup::run()?;
+    }
+    step("formatting");
+    project::run(project::cargo().args(["fmt", "--all", "--check"]))?;
+    step("lints");
+    project::run(project::cargo().args([
+        "clippy",
+        "--workspace",
+        "--exclude",
+        "raddle-rt",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    // The runtime has no standard library and no unwinding: it is checked the way it is built.
+    project::run(
+        project::cargo()
+            .args(["clippy", "--package", "raddle-rt", "--release", "--quiet", "--", "-D", "warnings"])
+            .env("CARGO_PROFILE_RELEASE_PANIC", "abort"),
+    )?;
+    step("tests");
+    if has_nextest() {
+        project::run(project::cargo().args([
+            "nextest",
+            "run",
+            "--workspace",
+            "--exclude",
+            "raddle-rt",
+            "--no-fail-fast",
+        ]))?;
+        project::run(project::cargo().args([
+            "test",
+            "--workspace",
+            "--exclude",
+            "raddle-rt",
+            "--doc",
+            "--quiet",
+        ]))?;
+    } else {
+        project::run(project::cargo().args([
+            "test",
+            "--workspace",
+            "--exclude",
+            "raddle-rt",
+            "--no-fail-fast",
+        ]))?;
+    }
+    eprintln!("xtask: all good after {} s", start.elapsed().as_secs());
+    Ok(())
+}
+
+fn step(name: &str) {
+    eprintln!("xtask: {name}");
+}
+
+fn has_nextest() -> bool {
+    let status =
+        project::cargo().args(["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
