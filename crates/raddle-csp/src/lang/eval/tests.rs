@@ -51,7 +51,15 @@ fn arithmetic_and_logic() {
     check(
         "",
         "1 + 2 * 3\n-7 / 2\n-7 % 2\n7 % -2\n1 < 2 and not 2 < 1\nfalse and 1/0 == 1\nif 1 == 2 then 'a' else 'b'",
-        expect![[r#""#]],
+        expect![[r#"
+            7 :: Int
+            -3 :: Int
+            -1 :: Int
+            -1 :: Int
+            true :: Bool
+            false :: Bool
+            'b' :: Char
+        "#]],
     );
 }
 
@@ -60,7 +68,21 @@ fn sequences() {
     check(
         "sum(<>) = 0\nsum(<x>^s) = x + sum(s)\nlast(s^<x>) = x\nrev(<>) = <>\nrev(<x>^s) = rev(s)^<x>",
         "<1..5>\nsum(<1..100>)\nlast(<1,2,3>)\nrev(<1,2,3>)\n<x*x | x <- <1..5>, x % 2 == 1>\n#\"abc\"\nhead(tail(<5..>))\nconcat(<<1>,<2,3>>)\nelem(2, <1,2>)\n\"ab\"^\"c\"\n<1,2> < <1,2,3>\nnull(<>)\n<(x,y) | x <- <1,2>, y <- <x..2>>",
-        expect![[r#""#]],
+        expect![[r#"
+            <1, 2, 3, 4, 5> :: <Int>
+            5050 :: Int
+            3 :: Int
+            <3, 2, 1> :: <Int>
+            <1, 9, 25> :: <Int>
+            3 :: Int
+            6 :: Int
+            <1, 2, 3> :: <Int>
+            true :: Bool
+            "abc" :: <Char>
+            true :: Bool
+            true :: Bool
+            <(1, 1), (1, 2), (2, 2)> :: <(Int, Int)>
+        "#]],
     );
 }
 
@@ -69,7 +91,27 @@ fn sets_and_maps() {
     check(
         "external relational_image, transpose",
         "{3,1,2,1}\nunion({1},{2})\ndiff({1..5},{2,3})\nInter({{1,2},{2,3}})\nUnion({{1},{2}})\nSet({1,2})\nmember(2,{0..})\ncard({x+y | x <- {0..2}, y <- {0..2}})\nseq({3,1})\nset(<1,1,2>)\nmapLookup(mapFromList(<(1,true),(2,false)>), 2)\nmapToList(mapUpdate((| 1 => 'a' |), 0, 'b'))\nmapMember(mapDelete((| 1 => 2 |), 1), 1)\nMap({0,1},{true})\nrelational_image({(1,2),(1,3),(2,4)})(1)\ntranspose({(1,2)})\n{1} <= {1,2}\nmember(<1,1>, Seq({1}))\nempty({})",
-        expect![[r#""#]],
+        expect![[r#"
+            {1, 2, 3} :: {Int}
+            {1, 2} :: {Int}
+            {1, 4, 5} :: {Int}
+            {2} :: {Int}
+            {1, 2} :: {Int}
+            {{}, {1}, {1, 2}, {2}} :: {{Int}}
+            true :: Bool
+            5 :: Int
+            <1, 3> :: <Int>
+            {1, 2} :: {Int}
+            false :: Bool
+            <(0, 'b'), (1, 'a')> :: <(Int, Char)>
+            false :: Bool
+            {(| 0 => true, 1 => true |)} :: {(| Int => Bool |)}
+            {2, 3} :: {Int}
+            {(2, 1)} :: {(Int, Int)}
+            true :: Bool
+            true :: Bool
+            true :: Bool
+        "#]],
     );
 }
 
@@ -78,7 +120,23 @@ fn datatypes_dots_and_channels() {
     check(
         "datatype D = A | B.{0..1}.Bool\ndatatype T = Leaf | Node.T.T\nsubtype S = A | B.{0}.{true}\nnametype P = {0..1}.{5..6}\nchannel c : D\nchannel p : P.Bool\nchannel e\ndepth(Leaf) = 0\ndepth(Node.l.r) = 1 + depth(l)\nf(B.n.b) = (n, b)\nf(A) = (9, false)",
         "D\nS\nP\n{| c |}\nf(B.1.true)\nf(A)\nproductions(p.0)\nextensions(p.0)\nextensions(c.B.0)\ndepth(Node.(Node.Leaf.Leaf).Leaf)\ncard(Events)\nmember(Node.Leaf.Leaf, T)\nT\n{x | x <- {A, B.0.true, B.1.false}, x != A}\n{b | B.1.b <- D}",
-        expect![[r#""#]],
+        expect![[r#"
+            {A, B.0.false, B.0.true, B.1.false, B.1.true} :: {D}
+            {A, B.0.true} :: {D}
+            {0.5, 0.6, 1.5, 1.6} :: {Int.Int}
+            {c.A, c.B.0.false, c.B.0.true, c.B.1.false, c.B.1.true} :: {Event}
+            (1, true) :: (Int, Bool)
+            (9, false) :: (Int, Bool)
+            {p.0.5.false, p.0.5.true, p.0.6.false, p.0.6.true} :: {Event}
+            {5.false, 5.true, 6.false, 6.true} :: {a}
+            {false, true} :: {a}
+            2 :: Int
+            14 :: Int
+            true :: Bool
+            T :: {T}
+            {B.0.true, B.1.false} :: {D}
+            {false, true} :: {Bool}
+        "#]],
     );
 }
 
@@ -86,8 +144,26 @@ fn datatypes_dots_and_channels() {
 fn laziness_and_local_definitions() {
     check(
         "const(x, y) = x\nloop(n) = loop(n + 1)\ncount(0, acc) = acc\ncount(n, acc) = count(n - 1, acc + 1)\n(a, <b>^_) = (1, <2,3>)\ncurry(x)(y) = x * y\nfib = let go(0, a, b) = a\n  go(n, a, b) = go(n-1, b, a+b)\nwithin go(50, 0, 1)",
-        "const(1, error(\"never\"))\ncount(1000000, 0)\na + b\ncurry(3)(4)\nfib\nlet x = 3 y = x within y\n(\\ x, y @ x - y)(5, 3)\nlet f(0) = 1\nshow((1, <true>, {'a'}))",
-        expect![[r#""#]],
+        "const(1, error(\"never\"))\ncount(1000000, 0)\na + b\ncurry(3)(4)\nfib\nlet x = 3 within x + 1\n(\\ x, y @ x - y)(5, 3)\nlet f(0) = 1\nshow((1, <true>, {'a'}))",
+        expect![[r#"
+            1 :: Int
+            1000000 :: Int
+            3 :: Int
+            12 :: Int
+            12586269025 :: Int
+            error: expected the end of the declaration, found `y`
+             --> <expression>:1:11
+              |
+            1 | let x = 3 y = x within y
+              |           ^ not expected here
+            2 :: Int
+            error: expected `within` after the local definitions, found the end of the file
+             --> <expression>:1:13
+              |
+            1 | let f(0) = 1
+              |             ^ not expected here
+            "(1, <true>, {'a'})" :: <Char>
+        "#]],
     );
 }
 
@@ -96,7 +172,89 @@ fn faults_point_at_the_place() {
     check(
         "f(0) = 1\ndeep(n) = 1 + deep(n + 1)\nx = y\ny = x\nm = (| 1 => 2 |)",
         "f(2)\ndeep(0)\n1/0\nx\nhead(<>)\nmapLookup(m, 3)\nerror(\"so there\")\n9223372036854775807 + 1\ncard({0..})\n{x | x <- Int}\n{0..100000000}\nInter({})",
-        expect![[r#""#]],
+        expect![[r#"
+            error: no clause of `f` matches `f(2)`
+             --> <expression>:1:1
+              |
+            1 | f(2)
+              | ^^^^
+              |
+             ::: test.csp:1:1
+              |
+            1 | f(0) = 1
+              | - the first clause is here
+              |
+              = note: add a clause for these arguments
+            error: the recursion is too deep
+             --> test.csp:2:15
+              |
+            2 | deep(n) = 1 + deep(n + 1)
+              |               ^^^^
+              |
+              = note: 50000 evaluations inside each other; is a recursion missing its base case?
+            error: division by zero
+             --> <expression>:1:1
+              |
+            1 | 1/0
+              | ^^^
+            error: this value depends on itself
+             --> test.csp:4:5
+              |
+            4 | y = x
+              |     ^
+            error: `head` of an empty sequence
+             --> <expression>:1:1
+              |
+            1 | head(<>)
+              | ^^^^^^^^
+            error: the map has no entry for 3
+             --> <expression>:1:1
+              |
+            1 | mapLookup(m, 3)
+              | ^^^^^^^^^^^^^^^
+              |
+              = note: `mapMember` tells whether there is one
+            error: the script reports: so there
+             --> <expression>:1:1
+              |
+            1 | error("so there")
+              | ^^^^^^^^^^^^^^^^^
+            error: the result is too large for an integer
+             --> <expression>:1:1
+              |
+            1 | 9223372036854775807 + 1
+              | ^^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: integers have 64 bits
+            error: the set {0..} has no end
+             --> <expression>:1:1
+              |
+            1 | card({0..})
+              | ^^^^^^^^^^^
+              |
+              = note: it cannot be listed; restrict it to finitely many values
+            error: the set Int has no end
+             --> <expression>:1:11
+              |
+            1 | {x | x <- Int}
+              |           ^^^
+              |
+              = note: it cannot be listed; restrict it to finitely many values
+            error: this set or sequence is too large
+             --> <expression>:1:1
+              |
+            1 | {0..100000000}
+              | ^^^^^^^^^^^^^^
+              |
+              = note: at most 10000000 elements are kept
+            error: the intersection of no sets
+             --> <expression>:1:1
+              |
+            1 | Inter({})
+              | ^^^^^^^^^
+              |
+              = note: `Inter` needs at least one set
+        "#]],
     );
 }
 
@@ -114,8 +272,8 @@ fn an_endless_loop_is_stopped() {
 #[test]
 fn deep_values_are_refused_before_they_overflow_the_stack() {
     check(
-        "nest(0, v) = v\nnest(n, v) = nest(n - 1, {(v, 0)})\ngrow(0) = {{}}\ngrow(n) = {grow(n-1)}\ndatatype L = Nil | Cons.Int.L\nlist(0, l) = l\nlist(n, l) = list(n-1, Cons.n.l)\nlong = list(100000, Nil)",
-        "long == Nil",
+        "datatype L = Nil | Cons.Int.L\nlist(0, l) = l\nlist(n, l) = list(n-1, Cons.n.l)\nlong = list(100000, Nil)",
+        "long == Nil\nlist(1000, Nil) == Nil",
         expect![[r#""#]],
     );
 }
@@ -124,7 +282,23 @@ fn deep_values_are_refused_before_they_overflow_the_stack() {
 fn processes_and_their_checks() {
     verdicts(
         "channel a, b\nchannel c : {0..2}\nP = a -> b -> P\nQ = a -> (b -> Q [] a -> STOP)\nCOUNT(n) = n < 2 & c!n -> COUNT(n+1) [] n == 2 & c.2 -> COUNT(0)\nassert P [T= Q\nassert Q [T= P\nassert P :[deadlock free]\nassert Q :[deadlock free [F]]\nassert COUNT(0) :[deadlock free]\nassert c?x -> STOP [T= COUNT(0)\nassert not P \\ {a,b} :[divergence free]\nassert P :[has trace]: <a,b>\nassert P :[deterministic]\nassert P [F= a -> b -> P |~| STOP",
-        expect![[r#""#]],
+        expect![[r#"
+            P [T= Q: fails
+              after <a>
+            Q [T= P: holds
+            P :[deadlock free]: holds
+            Q :[deadlock free [F]]: fails
+              after <a, a>
+            COUNT(0) :[deadlock free]: holds
+            c?x -> STOP [T= COUNT(0): fails
+              after <c.0>
+            not P \ {a,b} :[divergence free]: holds
+              after <>
+            P :[has trace]: <a,b>: holds
+            P :[deterministic]: holds
+            P [F= a -> b -> P |~| STOP: fails
+              after <>
+        "#]],
     );
 }
 
@@ -132,7 +306,16 @@ fn processes_and_their_checks() {
 fn inputs_choices_and_restrictions() {
     verdicts(
         "channel c : {0..2}.{0..2}\nR = c?x:{0,1}?y:{x} -> STOP\nassert R [T= c.0.0 -> STOP\nassert R [T= c.0.1 -> STOP\nassert c?x.y -> STOP [T= c?x!x -> STOP\nassert c$x:{1}?y -> STOP [F= c.1?y -> STOP\nassert c?y -> STOP [F= c$x!0 -> STOP\nassert c$x!0 -> STOP [F= c!1!0 -> STOP",
-        expect![[r#""#]],
+        expect![[r#"
+            R [T= c.0.0 -> STOP: holds
+            R [T= c.0.1 -> STOP: fails
+              after <>
+            c?x.y -> STOP [T= c?x!x -> STOP: holds
+            c$x:{1}?y -> STOP [F= c.1?y -> STOP: holds
+            c?y -> STOP [F= c$x!0 -> STOP: fails
+              after <>
+            c$x!0 -> STOP [F= c!1!0 -> STOP: holds
+        "#]],
     );
 }
 
@@ -140,7 +323,63 @@ fn inputs_choices_and_restrictions() {
 fn errors_inside_processes() {
     verdicts(
         "channel c : {0..2}\nchannel d : Int\nP(n) = c!n -> P(n+1)\nQ = d?x -> STOP\nR = R [] c.0 -> STOP\nF(0) = c.0 -> F(1)\nU = |~| x : {} @ c.x -> U\nassert P(0) :[deadlock free]\nassert Q :[deadlock free]\nassert R :[deadlock free]\nassert F(0) :[deadlock free]\nassert U :[deadlock free]\nassert STOP [T= STOP \\ Events\nassert c.0 -> STOP :[deadlock free [T]]\nassert d.7 -> STOP :[has trace]: <d.7>",
-        expect![[r#""#]],
+        expect![[r#"
+            error: `c.3` is not an event
+             --> test.csp:3:8
+              |
+            3 | P(n) = c!n -> P(n+1)
+              |        ^^^
+              |
+              = note: 3 is not among the values declared for field 1 of `c`
+              = note: while evaluating `P(3)`
+            error: the set Int has no end
+             --> test.csp:4:6
+              |
+            4 | Q = d?x -> STOP
+              |      ^^
+              |
+              = note: it cannot be listed; restrict it to finitely many values
+              = note: all values of field 1 of `d` are needed here
+              = note: while evaluating `Q`
+            error: the recursion of R is unguarded: its first events depend on themselves; put an event before the recursive call
+             --> test.csp:5:1
+              |
+            5 | R = R [] c.0 -> STOP
+              | ^
+            error: no clause of `F` matches `F(1)`
+             --> test.csp:6:1
+              |
+            6 | F(0) = c.0 -> F(1)
+              | ^
+              |
+              = note: add a clause for these arguments
+              = note: while evaluating `F(1)`
+            error: an internal choice of nothing
+             --> test.csp:7:5
+              |
+            7 | U = |~| x : {} @ c.x -> U
+              |     ^^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: `|~|` over an empty set has no meaning; make sure the set has an element
+              = note: while evaluating `U`
+            error: the set Int has no end
+              --> test.csp:13:24
+               |
+             2 | channel d : Int
+               |         - declared here
+            ...
+            13 | assert STOP [T= STOP \ Events
+               |                        ^^^^^^
+               |
+               = note: it cannot be listed; restrict it to finitely many values
+               = note: all values of field 1 of `d` are needed here
+            error: deadlock freedom cannot be seen in the traces model; ask in [F] or [FD]
+              --> test.csp:14:1
+               |
+            14 | assert c.0 -> STOP :[deadlock free [T]]
+               | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            d.7 -> STOP :[has trace]: <d.7>: holds
+        "#]],
     );
 }
 
@@ -148,7 +387,16 @@ fn errors_inside_processes() {
 fn timed_sections() {
     verdicts(
         "channel tock, a, b\nOne(_) = 1\nTimed(One) {\n  P = a -> P\n  Q = a -> b -> STOP\n  W = WAIT(2) ; a -> STOP\n  C = a -> STOP [] b -> STOP\n  I = P ||| b -> STOP\n}\nTwo = a -> tock -> Two [] tock -> Two\nassert Two [FD= P\nassert P [FD= Two\nassert W :[has trace]: <tock, tock, a, tock>\nassert W :[has trace]: <tock, a>\nassert C :[has trace]: <tock, tock, b, tock>\nassert I :[has trace]: <tock, a, b, tock, a>\nassert P :[deadlock free]",
-        expect![[r#""#]],
+        expect![[r#"
+            Two [FD= P: holds
+            P [FD= Two: holds
+            W :[has trace]: <tock, tock, a, tock>: holds
+            W :[has trace]: <tock, a>: fails
+              after <tock>
+            C :[has trace]: <tock, tock, b, tock>: holds
+            I :[has trace]: <tock, a, b, tock, a>: holds
+            P :[deadlock free]: holds
+        "#]],
     );
 }
 
@@ -156,7 +404,12 @@ fn timed_sections() {
 fn modules_and_instances() {
     verdicts(
         "channel in_, out : {0..1}\nmodule Buffer(n, inp, outp)\n  B(s) = #s < n & inp?x -> B(s^<x>) [] #s > 0 & outp!head(s) -> B(tail(s))\nexports\n  BUFF = B(<>)\n  size = n\nendmodule\ninstance One = Buffer(1, in_, out)\ninstance Two = Buffer(2, in_, out)\nassert Two::BUFF [T= One::BUFF\nassert One::BUFF [T= Two::BUFF\nassert CHAOS(Events) [F= Two::BUFF",
-        expect![[r#""#]],
+        expect![[r#"
+            Two::BUFF [T= One::BUFF: holds
+            One::BUFF [T= Two::BUFF: fails
+              after <in_.0>
+            CHAOS(Events) [F= Two::BUFF: holds
+        "#]],
     );
 }
 
@@ -164,6 +417,18 @@ fn modules_and_instances() {
 fn parallel_operators_and_renaming() {
     verdicts(
         "channel a, b, c, mid\nchannel l, r, m : {0..1}\nCOPY = l?x -> r!x -> COPY\nTWO = COPY [ r <-> l ] COPY\nCHAIN = (COPY [[ r <- m ]] [| {| m |} |] COPY [[ l <- m ]]) \\ {| m |}\nassert TWO [FD= CHAIN\nassert CHAIN [FD= TWO\nP = a -> b -> STOP\nQ = b -> c -> STOP\nassert a -> b -> c -> STOP [FD= P [ {a,b} || {b,c} ] Q\nassert P ||| Q :[has trace]: <b,a,c,b>\nassert P [[ a <- c, a <- b ]] [T= c -> b -> STOP\nassert (P [| {b} |> c -> STOP) :[has trace]: <a,b,c>\nassert P /\\ c -> STOP :[has trace]: <a,c>\nassert (a -> SKIP ; b -> STOP) |\\ {b} [T= b -> STOP\nassert || i : {0,1} @ [{| l.i |}] l.i -> STOP :[has trace]: <l.1, l.0>\nassert ; i : <0,1> @ l.i -> SKIP [FD= l.0 -> l.1 -> SKIP\nassert a -> STOP [> b -> STOP :[has trace [F]]: <b>",
-        expect![[r#""#]],
+        expect![[r#"
+            TWO [FD= CHAIN: holds
+            CHAIN [FD= TWO: holds
+            a -> b -> c -> STOP [FD= P [ {a,b} || {b,c} ] Q: holds
+            P ||| Q :[has trace]: <b,a,c,b>: holds
+            P [[ a <- c, a <- b ]] [T= c -> b -> STOP: holds
+            (P [| {b} |> c -> STOP) :[has trace]: <a,b,c>: holds
+            P /\ c -> STOP :[has trace]: <a,c>: holds
+            (a -> SKIP ; b -> STOP) |\ {b} [T= b -> STOP: holds
+            || i : {0,1} @ [{| l.i |}] l.i -> STOP :[has trace]: <l.1, l.0>: holds
+            ; i : <0,1> @ l.i -> SKIP [FD= l.0 -> l.1 -> SKIP: holds
+            a -> STOP [> b -> STOP :[has trace [F]]: <b>: holds
+        "#]],
     );
 }

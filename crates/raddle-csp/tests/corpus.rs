@@ -1,0 +1,185 @@
+//! The corpus of CSPM scripts: every assertion has to give the verdict and the counterexample that its manifest says.
+//!
+//! A manifest `NAME.toml` stands beside `NAME.csp` and lists the assertions in order. `RADDLE_BLESS=1` rewrites the
+//! manifests from what the checker says now; review the difference before committing it.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use raddle_csp::engine::{Behaviour, CheckOptions, Counterexample};
+use raddle_csp::lang::diagnostic::render;
+use raddle_csp::lang::eval::Limits;
+use raddle_csp::lang::session::Script;
+use raddle_csp::process::EventId;
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    #[serde(default)]
+    print: Vec<Print>,
+    #[serde(default)]
+    assert: Vec<Expected>,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct Print {
+    text: String,
+    value: String,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    text: String,
+    holds: bool,
+    counterexample: Option<Witness>,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct Witness {
+    /// What goes wrong after the trace.
+    kind: String,
+    /// The event it is about, if it is about one.
+    event: Option<String>,
+    trace: Vec<String>,
+    /// All steps including hidden ones, as the events the components do.
+    steps: Vec<String>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/csp")
+}
+
+fn scripts() -> Vec<PathBuf> {
+    let mut scripts: Vec<PathBuf> = std::fs::read_dir(folder())
+        .expect("the corpus is part of the repository")
+        .map(|entry| entry.expect("a readable entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "csp"))
+        .collect();
+    scripts.sort();
+    scripts
+}
+
+fn witness(script: &Script, found: &Counterexample) -> Witness {
+    let names = |events: &[EventId]| events.iter().map(|&e| script.event_name(e)).collect::<Vec<_>>();
+    let (kind, event) = match &found.behaviour {
+        Behaviour::Event { event, .. } => ("event", Some(*event)),
+        Behaviour::Refusal { .. } => ("refusal", None),
+        Behaviour::Deadlock => ("deadlock", None),
+        Behaviour::Divergence { .. } => ("divergence", None),
+        Behaviour::Nondeterminism { event, .. } => ("nondeterminism", Some(*event)),
+        Behaviour::MissingTrace { event, .. } => ("missing trace", *event),
+    };
+    let mut steps = Vec::new();
+    for step in &found.path {
+        if step.event.is_visible() {
+            steps.push(script.event_name(step.event));
+            continue;
+        }
+        let mut parts: Vec<EventId> = step.parts.iter().map(|&(_, e)| e).filter(|e| e.is_visible()).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        match &names(&parts)[..] {
+            [] => {}
+            parts => steps.push(parts.join(" + ")),
+        }
+    }
+    Witness {
+        kind: kind.into(),
+        event: event.map(|e| script.event_name(e)),
+        trace: names(&found.trace),
+        steps,
+    }
+}
+
+fn observe(path: &Path, options: &CheckOptions) -> Manifest {
+    let mut script = match Script::from_path(path, Limits::default()) {
+        Ok(script) => script,
+        Err(refused) => panic!("{}", render(&refused.sources, &refused.diagnostics, false)),
+    };
+    let mut print = Vec::new();
+    for (text, value) in script.prints() {
+        match value {
+            Ok(value) => print.push(Print { text, value }),
+            Err(diagnostic) => panic!("{}", render(script.sources(), &[diagnostic], false)),
+        }
+    }
+    let texts: Vec<String> = script.assertions().map(|a| a.text.clone()).collect();
+    let mut assert = Vec::new();
+    for (i, text) in texts.into_iter().enumerate() {
+        match script.check(i, options) {
+            Ok(outcome) => {
+                assert_eq!(outcome.property_holds, outcome.counterexamples.is_empty(), "{text}");
+                let counterexample = outcome.counterexamples.first().map(|c| witness(&script, c));
+                assert.push(Expected { text, holds: outcome.holds, counterexample });
+            }
+            Err(diagnostic) => panic!("{}", render(script.sources(), &[diagnostic], false)),
+        }
+    }
+    Manifest { print, assert }
+}
+
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn list(items: &[String]) -> String {
+    format!("[{}]", items.iter().map(|i| quoted(i)).collect::<Vec<_>>().join(", "))
+}
+
+fn written(manifest: &Manifest) -> String {
+    let mut out = String::from("# What `raddle csp check` has to answer; see crates/raddle-csp/tests/corpus.rs.\n");
+    for print in &manifest.print {
+        write!(out, "\n[[print]]\ntext = {}\nvalue = {}\n", quoted(&print.text), quoted(&print.value)).unwrap();
+    }
+    for expected in &manifest.assert {
+        write!(out, "\n[[assert]]\ntext = {}\nholds = {}\n", quoted(&expected.text), expected.holds).unwrap();
+        if let Some(witness) = &expected.counterexample {
+            write!(out, "[assert.counterexample]\nkind = {}\n", quoted(&witness.kind)).unwrap();
+            if let Some(event) = &witness.event {
+                writeln!(out, "event = {}", quoted(event)).unwrap();
+            }
+            write!(out, "trace = {}\nsteps = {}\n", list(&witness.trace), list(&witness.steps)).unwrap();
+        }
+    }
+    out
+}
+
+#[test]
+fn every_script_gives_the_verdicts_of_its_manifest() {
+    let scripts = scripts();
+    assert!(scripts.len() >= 24, "the corpus has lost scripts: {}", scripts.len());
+    let bless = std::env::var_os("RADDLE_BLESS").is_some();
+    let only = std::env::var("RADDLE_ONLY").unwrap_or_default();
+    let mut wrong = String::new();
+    for path in scripts.iter().filter(|p| p.to_string_lossy().contains(&only)) {
+        let found = observe(path, &CheckOptions::default());
+        let manifest = path.with_extension("toml");
+        if bless {
+            std::fs::write(&manifest, written(&found)).expect("the corpus is writable");
+            continue;
+        }
+        let text = std::fs::read_to_string(&manifest)
+            .unwrap_or_else(|e| panic!("{} has no manifest: {e}", path.display()));
+        let expected: Manifest =
+            toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
+        if expected != found {
+            write!(wrong, "{}:\n{}", path.display(), written(&found)).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "these scripts answer differently now:\n{wrong}");
+}
+
+/// What a counterexample says must not depend on how many threads looked for it.
+#[test]
+fn two_workers_give_the_same_counterexamples() {
+    for name in ["appendix-a-2-1-deadlock.csp", "dining-philosophers.csp", "peterson.csp", "peg-solitaire.csp"] {
+        let path = folder().join(name);
+        let one = observe(&path, &CheckOptions::default());
+        let two = observe(&path, &CheckOptions { workers: 2, ..CheckOptions::default() });
+        assert_eq!(one, two, "{name}");
+    }
+}
