@@ -21,6 +21,7 @@ pub mod machine;
 pub mod model;
 pub mod normal;
 pub mod reduction;
+pub mod render;
 pub mod rules;
 pub mod search;
 pub mod spill;

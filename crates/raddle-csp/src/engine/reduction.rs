@@ -47,6 +47,8 @@ pub struct Reduction<'m> {
     involving: Vec<FxHashMap<EventId, Vec<u32>>>,
     /// Rules that reset a leaf.
     resetting: Vec<Vec<u32>>,
+    /// Rules that end the whole, and with it every leaf.
+    terminating: Vec<u32>,
     /// Leaves a rule reads or changes.
     touched: Vec<Vec<u32>>,
     /// (leaf, state, event) with a back edge among its transitions.
@@ -84,6 +86,7 @@ impl<'m> Reduction<'m> {
         let leaves = combinator.leaves.len();
         let mut involving: Vec<FxHashMap<EventId, Vec<u32>>> = vec![FxHashMap::default(); leaves];
         let mut resetting = vec![Vec::new(); leaves];
+        let mut terminating = Vec::new();
         let mut touched = Vec::with_capacity(combinator.rules.len());
         for (number, rule) in combinator.rules.iter().enumerate() {
             let mut all: Vec<u32> = Vec::new();
@@ -95,8 +98,8 @@ impl<'m> Reduction<'m> {
                 resetting[leaf.0 as usize].push(number as u32);
                 all.push(leaf.0);
             }
-            // `✓` of the whole ends every leaf.
             if rule.result == EventId::TICK {
+                terminating.push(number as u32);
                 all = (0..leaves as u32).collect();
             }
             all.sort_unstable();
@@ -108,7 +111,7 @@ impl<'m> Reduction<'m> {
             .iter()
             .map(|leaf| if leaf.is_controller { Default::default() } else { back_edges(&leaf.machine) })
             .collect();
-        Reduction { combinator, effort, preserve, involving, resetting, touched, back }
+        Reduction { combinator, effort, preserve, involving, resetting, terminating, touched, back }
     }
 
     /// A stubborn set for the state that leaves something out, if one is found.
@@ -167,12 +170,8 @@ impl<'m> Reduction<'m> {
             for &rule in &self.resetting[leaf as usize] {
                 self.consider(key, rule, set, &mut enabled)?;
             }
-            if self.combinator.rules.iter().any(|r| r.result == EventId::TICK) {
-                for (rule, r) in self.combinator.rules.iter().enumerate() {
-                    if r.result == EventId::TICK {
-                        self.consider(key, rule as u32, set, &mut enabled)?;
-                    }
-                }
+            for &rule in &self.terminating {
+                self.consider(key, rule, set, &mut enabled)?;
             }
         }
         enabled.sort_unstable();

@@ -23,9 +23,9 @@ use super::spill::{Log, Runs};
 /// Shards with several workers.
 const SHARDS_PARALLEL: usize = 32;
 /// Slots a new index has.
-const INDEX_START: usize = 1 << 10;
+const INDEX_START: usize = 1 << 8;
 /// A spilled shard keeps at least this many states in memory, whatever the limit says.
-const BUFFER_KEYS_MIN: usize = 256;
+const BUFFER_KEYS_MIN: usize = 64;
 const EMPTY: u32 = 0;
 
 /// A layer: a range of positions in each shard.
