@@ -28,6 +28,7 @@
 
 mod measure;
 pub mod outcome;
+mod record;
 
 pub use measure::{Bench, Subject};
 pub use outcome::{Bar, Limit, Outcome, Row, geometric_mean, ratios};
@@ -38,7 +39,7 @@ use anyhow::{Context, bail};
 type Run = fn(&Bench) -> anyhow::Result<Outcome>;
 
 /// Every group: its name and what runs it. One line a group.
-const GROUPS: &[(&str, Run)] = &[];
+const GROUPS: &[(&str, Run)] = &[("record", record::run)];
 
 /// Measure, side by side with peers.
 #[derive(clap::Args)]

@@ -1,0 +1,5 @@
+#include "counter.h"
+
+const char *label(void) {
+    return "counted";
+}

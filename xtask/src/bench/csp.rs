@@ -1,0 +1,160 @@
+//! The CSP checker against SPIN: dining philosophers and mutual exclusion, the same models in both languages.
+//!
+//! Both explore the whole state space without reduction, and both with partial order reduction. SPIN goes depth first,
+//! its usual and fastest way; the checker goes breadth first, so that its counterexamples are shortest. SPIN's verifier is
+//! compiled with `-O2 -DSAFETY`. Bytes a state are what each reports for its stored states and their index, without
+//! SPIN's depth-first stack. The models have the same number of states in both languages, which is checked.
+
+use super::{Bench, Limit, Outcome, Row, Subject};
+use crate::project;
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Seconds are too small a unit for less.
+const PHILOSOPHERS: u32 = 8;
+const PROCESSES: u32 = 4;
+const CELLS: u32 = 16;
+/// 3 · n · 2ⁿ⁻¹ states: 66 million.
+const CELLS_LARGE: u32 = 21;
+const STATES_LARGE: f64 = 50e6;
+const MEMORY_LARGE_KIB: f64 = 4.0 * 1024.0 * 1024.0;
+
+pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
+    project::run(project::cargo().args(["build", "--release", "--package", "raddle-csp", "--example", "csp_bench"]))?;
+    let checker = project::target().join("release/examples/csp_bench");
+    let mut outcome = Outcome::new("csp");
+    let spin = project::which("spin");
+    if spin.is_none() {
+        outcome.note("SPIN is not installed (Debian package `spin`); its rows are missing.");
+    }
+    let scratch = tempfile::tempdir()?;
+    let models = [
+        ("philosophers", PHILOSOPHERS, &["--left-handed"][..], Some("philosophers.pml")),
+        ("mutual-exclusion", PROCESSES, &[], Some("mutual_exclusion.pml")),
+        ("scheduler", CELLS, &[], None),
+    ];
+    for (model, size, flags, promela) in models {
+        let case = format!("{model} {size}");
+        let ours = |extra: &[&str]| {
+            let mut command = Command::new(&checker);
+            command.arg(model).arg(size.to_string()).args(flags).args(extra);
+            command
+        };
+        let mut subjects = vec![
+            Subject::process("raddle", || ours(&[])),
+            Subject::process("raddle, 2 workers", || ours(&["--workers", "2"])),
+            Subject::process("raddle, reduced", || ours(&["--por"])),
+        ];
+        let mut verifiers = Vec::new();
+        if let (Some(spin), Some(file)) = (&spin, promela) {
+            for (subject, options) in [("spin", &["-DNOREDUCE"][..]), ("spin, reduced", &[])] {
+                verifiers.push((subject, verifier(spin, file, size, options, scratch.path(), subject)?));
+            }
+        }
+        for (subject, path) in &verifiers {
+            subjects.push(Subject::process(subject, || pan(path)));
+        }
+        let rows = bench.measure(&case, subjects)?;
+        let facts = checker_facts(&mut ours(&[]))?;
+        let states = facts.states;
+        let time = |subject: &str, of: fn(&Row) -> f64| rows.iter().find(|r| r.subject == subject).map(of);
+        let (cpu, wall) = (|r: &Row| r.cpu_s, |r: &Row| r.wall_s);
+        let one = time("raddle", cpu).context("the checker was measured")?;
+        outcome.fact(&format!("{case}: states, raddle"), states);
+        outcome.fact(&format!("{case}: states, raddle reduced"), checker_facts(&mut ours(&["--por"]))?.states);
+        outcome.fact(&format!("{case}: states a CPU second, raddle"), states / one);
+        outcome.fact(&format!("{case}: bytes a state, raddle"), facts.bytes_per_state);
+        for (subject, path) in &verifiers {
+            let theirs = pan_facts(path)?;
+            let seconds = time(subject, cpu).context("SPIN was measured")?;
+            outcome.fact(&format!("{case}: states, {subject}"), theirs.states);
+            outcome.fact(&format!("{case}: states a CPU second, {subject}"), theirs.states / seconds);
+            outcome.fact(&format!("{case}: bytes a state, {subject}"), theirs.bytes_per_state);
+            if *subject == "spin" {
+                // SPIN starts with a state or two of `init` before the processes run.
+                let difference = (theirs.states - states).abs();
+                ensure!(difference <= 2.0, "the models differ: {states} states here, {} in SPIN", theirs.states);
+            }
+        }
+        if model != "mutual-exclusion" {
+            outcome.bar(&format!("{case}: pairs a CPU second"), states / one, Limit::AtLeast(1e6));
+        }
+        outcome.bar(&format!("{case}: bytes a state"), facts.bytes_per_state, Limit::AtMost(32.0));
+        let speed_up = time("raddle", wall).unwrap_or(f64::NAN) / time("raddle, 2 workers", wall).unwrap_or(f64::NAN);
+        outcome.bar(&format!("{case}: speed-up with 2 workers"), speed_up, Limit::AtLeast(1.8));
+        outcome.rows.extend(rows);
+    }
+    large(&checker, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// More than fifty million states in four gigabytes, once.
+fn large(checker: &Path, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let command = || {
+        let mut command = Command::new(checker);
+        command.args(["scheduler", &CELLS_LARGE.to_string(), "--workers", "2"]);
+        command
+    };
+    let rows = Bench { rounds: 1 }.measure("a large check", vec![Subject::process("raddle, 2 workers", command)])?;
+    let states = 3.0 * f64::from(CELLS_LARGE) * 2f64.powi(CELLS_LARGE as i32 - 1);
+    ensure!(states >= STATES_LARGE);
+    outcome.fact("a large check: states", states);
+    let peak = rows[0].peak_kib.context("a process has a peak")? as f64;
+    outcome.bar("a large check: peak KiB", peak, Limit::AtMost(MEMORY_LARGE_KIB));
+    outcome.rows.extend(rows);
+    Ok(())
+}
+
+struct Facts {
+    states: f64,
+    bytes_per_state: f64,
+}
+
+fn checker_facts(command: &mut Command) -> anyhow::Result<Facts> {
+    let value: Value = serde_json::from_slice(&project::output(command)?)?;
+    let number = |key: &str| value[key].as_f64().with_context(|| format!("csp_bench does not say {key}"));
+    ensure!(value["holds"] == true, "{} does not hold", value["model"]);
+    Ok(Facts { states: number("states")?, bytes_per_state: number("bytes_per_state")? })
+}
+
+/// Compiles SPIN's verifier of a model in a folder of its own.
+fn verifier(
+    spin: &Path,
+    file: &str,
+    size: u32,
+    options: &[&str],
+    scratch: &Path,
+    name: &str,
+) -> anyhow::Result<PathBuf> {
+    let folder = scratch.join(format!("{file}-{}", name.replace([',', ' '], "-")));
+    std::fs::create_dir_all(&folder)?;
+    let source = project::root().join("benches/csp").join(file);
+    project::output(Command::new(spin).current_dir(&folder).arg(format!("-DN={size}")).arg("-a").arg(source))?;
+    let mut compile = Command::new("cc");
+    compile.current_dir(&folder).args(["-O2", "-w", "-DSAFETY", "-DMEMLIM=8192"]).args(options);
+    project::output(compile.args(["-o", "pan", "pan.c"]))?;
+    Ok(folder.join("pan"))
+}
+
+fn pan(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    // Depth enough for any of the models, and a hash table of 2^21 slots.
+    command.current_dir(path.parent().expect("pan lies in a folder")).args(["-m5000000", "-w21", "-n"]);
+    command
+}
+
+/// States stored, and bytes for them, from the report of a verifier.
+fn pan_facts(path: &Path) -> anyhow::Result<Facts> {
+    let report = String::from_utf8_lossy(&project::output(&mut pan(path))?).into_owned();
+    ensure!(report.contains("errors: 0"), "SPIN finds an error:\n{report}");
+    ensure!(!report.contains("max search depth too small"), "SPIN did not see all states:\n{report}");
+    let number_before = |text: &str| -> anyhow::Result<f64> {
+        let line = report.lines().find(|l| l.contains(text)).with_context(|| format!("no {text:?} in:\n{report}"))?;
+        line.split_whitespace().next().and_then(|n| n.parse().ok()).with_context(|| format!("no number in {line:?}"))
+    };
+    let states = number_before("states, stored")?;
+    let megabytes = number_before("actual memory usage for states")? + number_before("memory used for hash table")?;
+    Ok(Facts { states, bytes_per_state: megabytes * 1024.0 * 1024.0 / states })
+}
