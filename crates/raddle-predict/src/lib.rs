@@ -16,6 +16,8 @@ pub mod build;
 pub mod candidate;
 pub mod clocks;
 pub mod closure;
+pub mod csp;
+mod findings;
 mod guards;
 pub mod ids;
 pub mod intervals;

@@ -115,6 +115,45 @@ pub fn without_leaf_locks(program: &Program) -> Option<Program> {
     blocks.then_some(reduced)
 }
 
+/// Can the steps `start .. end` of the observed order get stuck, taken in any order after what came before them? This is
+/// the question of a file with a PREFIX; nothing is reduced.
+pub fn window_is_stuck(program: &Program, start: usize, end: usize) -> bool {
+    let mut state = State::new(program);
+    for &thread in &program.order[..start] {
+        state.take(thread);
+    }
+    let mut limit: Vec<Pos> = program.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
+    if end < program.order.len() {
+        limit.clone_from(&state.at);
+        for &thread in &program.order[start..end] {
+            limit[thread.index()] += 1;
+        }
+    }
+    let mut stuck = false;
+    let mut search = Search::new(program.thread_count());
+    search.stuck(&mut state, &limit, &mut Budget::new(u64::MAX), |state, _| {
+        stuck |= !anything_possible(state, &limit);
+        !stuck
+    });
+    stuck
+}
+
+/// Is there a thread that has left the observed path, or whose future is not known?
+fn anything_possible(state: &State<'_>, limit: &[Pos]) -> bool {
+    let program = state.program;
+    program.thread_ids().any(|thread| {
+        let index = thread.index();
+        match state.status(thread, limit[index]) {
+            Status::Stray => true,
+            Status::Done => {
+                let whole = limit[index] as usize == program.threads[index].steps.len();
+                !whole || program.threads[index].open_ended
+            }
+            Status::Enabled | Status::Blocked => false,
+        }
+    })
+}
+
 fn has_open(uses: &crate::program::LockUse) -> bool {
     uses.exclusive.iter().chain(&uses.shared).any(|hold| hold.release == Pos::MAX)
 }
@@ -337,20 +376,11 @@ impl<'a, 'p> Stuck<'a, 'p> {
     /// Makes candidates of a stuck state. True if no thread in it could do anything unknown.
     fn read(&mut self, state: &State<'_>, limit: &[Pos], base: &[Pos], path: Vec<ThreadIx>) -> bool {
         let program = state.program;
-        let mut waiting: Vec<ThreadIx> = Vec::new();
-        let mut anything_possible = false;
-        for thread in program.thread_ids() {
-            let index = thread.index();
-            match state.status(thread, limit[index]) {
-                Status::Blocked => waiting.push(thread),
-                Status::Stray => anything_possible = true,
-                Status::Done => {
-                    let whole = limit[index] as usize == program.threads[index].steps.len();
-                    anything_possible |= !whole || program.threads[index].open_ended;
-                }
-                Status::Enabled => {}
-            }
-        }
+        let anything_possible = anything_possible(state, limit);
+        let waiting: Vec<ThreadIx> = program
+            .thread_ids()
+            .filter(|&thread| state.status(thread, limit[thread.index()]) == Status::Blocked)
+            .collect();
         let graph = WaitGraph::new(state, limit, &waiting, anything_possible);
         let witness =
             || Witness { positions: base.to_vec(), then: path.clone(), fidelity: Fidelity::Reordered };
