@@ -1,7 +1,8 @@
 //! Measures the engine on models of any size and prints a line of JSON for each.
 //!
 //! ```text
-//! csp_bench philosophers 12 [--left-handed] | scheduler 20   [--workers N] [--memory-limit BYTES] [--por] [--repeat N]
+//! csp_bench philosophers 12 [--left-handed] | scheduler 20 | mutual-exclusion 4
+//!   [--workers N] [--memory-limit BYTES] [--por] [--repeat N]
 //! ```
 //!
 //! CPU seconds are those of the search alone, of all threads; wall seconds beside them give the parallel speed-up.
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use raddle_csp::assertion::PartialOrder;
-use raddle_csp::bench_models::{BenchModel, philosophers, scheduler};
+use raddle_csp::bench_models::{BenchModel, mutual_exclusion, philosophers, scheduler};
 use raddle_csp::engine::{CheckOptions, check};
 
 fn main() -> ExitCode {
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("csp_bench: {message}");
-            eprintln!("usage: csp_bench philosophers|scheduler N [--left-handed] [--workers N] [--memory-limit BYTES] [--por] [--repeat N]");
+            eprintln!("usage: csp_bench philosophers|scheduler|mutual-exclusion N [--left-handed] [--workers N] [--memory-limit BYTES] [--por] [--repeat N]");
             ExitCode::from(2)
         }
     }
@@ -48,6 +49,7 @@ fn run(args: &[String]) -> Result<(), String> {
         let mut model: BenchModel = match kind.as_str() {
             "philosophers" => philosophers(size, left_handed),
             "scheduler" => scheduler(size),
+            "mutual-exclusion" => mutual_exclusion(size),
             other => return Err(format!("unknown model {other}")),
         };
         if por {

@@ -2,6 +2,8 @@
 //!
 //! * **Dining philosophers** (Hoare 1985): `n` philosophers with `n` forks; each sits, takes both forks, eats, puts them
 //!   down, rises. They deadlock when all hold their left fork; with a left-handed one they do not.
+//! * **Mutual exclusion** by Peterson's algorithm for `n` processes (1981, the filter lock), with the shared variables as
+//!   processes; waiting reads its condition in one step.
 //! * **Cyclic scheduler** (Milner 1989): `n` cells start their tasks in turn; a task may end at any time before its next
 //!   start.
 
@@ -99,6 +101,92 @@ pub fn scheduler(n: usize) -> BenchModel {
     }
     let property = Property::Refines { model: SemanticModel::Traces, spec: turns[0], implementation };
     BenchModel { name: format!("scheduler({n})"), arena, equations, assertion: Assertion::new(property) }
+}
+
+/// Peterson's algorithm for `n` processes. Asserts in the traces model that they enter one at a time.
+pub fn mutual_exclusion(n: usize) -> BenchModel {
+    assert!(n >= 2, "exclusion needs two");
+    let mut arena = Processes::default();
+    let mut equations = Equations::default();
+    let event = |arena: &mut Processes, channel: &str, fields: &[usize]| {
+        let fields: Vec<String> = fields.iter().map(usize::to_string).collect();
+        arena.events.intern(channel, &fields)
+    };
+    let mut operands: Vec<(ProcId, Vec<EventId>)> = Vec::new();
+    let mut spec = Vec::new();
+    let exclusive = arena.call("EXCLUSIVE");
+    // PROCESS(i): climb the levels, enter, leave.
+    for i in 0..n {
+        let name = arena.call(format!("PROCESS({i})"));
+        let (enter, leave) = (event(&mut arena, "enter", &[i]), event(&mut arena, "leave", &[i]));
+        let mut alphabet = vec![enter, leave];
+        // Leaving and stepping down are one step, as entering a level is.
+        let mut rest = arena.chain(&[enter, leave], name);
+        for level in (1..n).rev() {
+            let overtaken = event(&mut arena, "overtaken", &[i, level]);
+            let highest = event(&mut arena, "highest", &[i, level]);
+            let wait = arena.prefixes(vec![(overtaken, rest), (highest, rest)]);
+            let climb = [event(&mut arena, "level", &[i, level]), event(&mut arena, "last", &[level, i])];
+            rest = arena.chain(&climb, wait);
+            alphabet.extend([overtaken, highest]);
+            alphabet.extend(climb);
+        }
+        equations.define(&arena, name, rest);
+        operands.push((name, alphabet));
+        let inside = arena.prefix(leave, exclusive);
+        spec.push((enter, inside));
+    }
+    // LEVEL(i, v): written by its process; lets another be the highest at any level above v.
+    for i in 0..n {
+        let names: Vec<ProcId> = (0..n).map(|v| arena.call(format!("LEVEL({i},{v})"))).collect();
+        let mut alphabet = Vec::new();
+        for v in 0..n {
+            let mut branches = vec![(event(&mut arena, "leave", &[i]), names[0])];
+            for level in 1..n {
+                branches.push((event(&mut arena, "level", &[i, level]), names[level]));
+                for other in (0..n).filter(|&other| other != i) {
+                    let highest = event(&mut arena, "highest", &[other, level]);
+                    alphabet.push(highest);
+                    if v < level {
+                        branches.push((highest, names[v]));
+                    }
+                }
+            }
+            alphabet.extend(branches.iter().map(|&(e, _)| e));
+            let body = arena.prefixes(branches);
+            equations.define(&arena, names[v], body);
+        }
+        operands.push((names[0], alphabet));
+    }
+    // LAST(l, v): the last to arrive at level l; anyone else there is overtaken.
+    for level in 1..n {
+        let names: Vec<ProcId> = (0..n).map(|v| arena.call(format!("LAST({level},{v})"))).collect();
+        let mut alphabet = Vec::new();
+        for v in 0..n {
+            let mut branches = Vec::new();
+            for i in 0..n {
+                branches.push((event(&mut arena, "last", &[level, i]), names[i]));
+                let overtaken = event(&mut arena, "overtaken", &[i, level]);
+                alphabet.push(overtaken);
+                if i != v {
+                    branches.push((overtaken, names[v]));
+                }
+            }
+            alphabet.extend(branches.iter().map(|&(e, _)| e));
+            let body = arena.prefixes(branches);
+            equations.define(&arena, names[v], body);
+        }
+        operands.push((names[0], alphabet));
+    }
+    let system = alphabetised(&mut arena, operands);
+    let shown: Vec<EventId> =
+        (0..n).flat_map(|i| [event(&mut arena, "enter", &[i]), event(&mut arena, "leave", &[i])]).collect();
+    let shown = arena.set_of(shown);
+    let implementation = arena.project(system, shown);
+    let body = arena.prefixes(spec);
+    equations.define(&arena, exclusive, body);
+    let property = Property::Refines { model: SemanticModel::Traces, spec: exclusive, implementation };
+    BenchModel { name: format!("mutual_exclusion({n})"), arena, equations, assertion: Assertion::new(property) }
 }
 
 fn alphabetised(arena: &mut Processes, operands: Vec<(ProcId, Vec<EventId>)>) -> ProcId {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use raddle_csp::assertion::{Assertion, PartialOrder, Property, SemanticModel};
-use raddle_csp::bench_models::{BenchModel, philosophers, scheduler};
+use raddle_csp::bench_models::{BenchModel, mutual_exclusion, philosophers, scheduler};
 use raddle_csp::engine::firing::Firing;
 use raddle_csp::engine::machine::Machine;
 use raddle_csp::engine::walk::Walk;
@@ -41,6 +41,16 @@ fn counts_are_those_of_brute_force() {
         let outcome = run(&mut scheduler(n), &CheckOptions::default());
         assert!(outcome.holds);
         assert_eq!(outcome.statistics.pairs, 3 * n as u64 * (1 << (n - 1)), "scheduler({n})");
+    }
+}
+
+#[test]
+fn petersons_processes_exclude_each_other() {
+    // SPIN counts the same states for benches/csp/mutual_exclusion.pml, and one for its `init`.
+    for (n, pairs) in [(2, 42), (3, 3_351)] {
+        let outcome = run(&mut mutual_exclusion(n), &CheckOptions::default());
+        assert!(outcome.holds, "{n} processes");
+        assert_eq!(outcome.statistics.pairs, pairs, "{n} processes");
     }
 }
 

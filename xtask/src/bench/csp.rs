@@ -14,7 +14,7 @@ use std::process::Command;
 
 /// Seconds are too small a unit for less.
 const PHILOSOPHERS: u32 = 8;
-const PROCESSES: u32 = 4;
+const PROCESSES: u32 = 5;
 const CELLS: u32 = 16;
 /// 3 · n · 2ⁿ⁻¹ states: 66 million.
 const CELLS_LARGE: u32 = 21;

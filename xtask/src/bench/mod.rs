@@ -26,6 +26,7 @@
 //! `cargo xtask bench [GROUP...]` prints Markdown and writes `target/bench/GROUP.json`; with `--save` the file also goes
 //! to `benches/results/`, from which `cargo xtask results` makes `docs/results.md`.
 
+mod csp;
 mod measure;
 pub mod outcome;
 mod record;
@@ -39,7 +40,7 @@ use anyhow::{Context, bail};
 type Run = fn(&Bench) -> anyhow::Result<Outcome>;
 
 /// Every group: its name and what runs it. One line a group.
-const GROUPS: &[(&str, Run)] = &[("record", record::run)];
+const GROUPS: &[(&str, Run)] = &[("csp", csp::run), ("record", record::run)];
 
 /// Measure, side by side with peers.
 #[derive(clap::Args)]
