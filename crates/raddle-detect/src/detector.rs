@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::step::{Names, Step};
-use raddle_trace::Tables;
+use raddle_trace::{Event, Tables};
 
 /// What is known when the trace has ended.
 pub struct End<'a> {
@@ -14,6 +14,10 @@ pub struct End<'a> {
 
 /// Looks at the steps of a trace one after the other and says at the end what it found.
 pub trait Detector {
+    /// A batch of events is about to come, and this is what the trace's tables say by now. Only for detectors that look
+    /// at texts.
+    fn learn(&mut self, _tables: &Tables, _events: &[Event]) {}
+
     /// The next step.
     fn step(&mut self, step: &Step<'_>);
 

@@ -1,14 +1,26 @@
 //! Detectors over a trace, one file a published algorithm. This crate never runs programs.
+//!
+//! A trace comes in as events; [`step::Feed`] turns them into steps once for all detectors; each
+//! [`detector::Detector`] looks at the steps and hands out [`report::Report`]s at the end; [`render`] makes findings of
+//! them. [`registry`] is the table of all detectors.
 
 pub mod clock;
+pub mod coverage;
 pub mod detector;
 pub mod detectors;
 pub mod happens_before;
+pub mod lockgraph;
 pub mod locksets;
 pub mod race;
+pub mod region;
+pub mod registry;
+pub mod render;
 pub mod report;
+pub mod run;
 pub mod skeleton;
 pub mod step;
+pub mod training;
+pub mod waiting;
 
 pub use detector::{Detector, End};
 pub use report::{Part, Report};
@@ -20,6 +32,7 @@ use raddle_trace::MemoryTrace;
 /// Runs one detector over a trace in memory.
 pub fn run_on(trace: &MemoryTrace, detector: &mut dyn Detector) -> Vec<Report> {
     let mut feed = Feed::new();
+    detector.learn(&trace.tables, &trace.events);
     for event in &trace.events {
         detector.step(&feed.step(event));
     }

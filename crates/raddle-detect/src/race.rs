@@ -1,6 +1,6 @@
 //! What all race detectors share: who accessed, and how a race is told.
 
-use crate::report::{Part, Report, Reports, place_key};
+use crate::report::{Part, Report, Reports, place_key, variable};
 use crate::step::{Step, VarIx};
 use raddle_findings::{Grade, Kind};
 use raddle_trace::{ContextIx, LocationIx, ThreadIx};
@@ -82,7 +82,7 @@ impl Races {
             Report::new(by, Kind::DataRace, grade, message)
                 .part(first.part(verb(first_writes)))
                 .part(second.part(verb(writes)))
-                .object(format!("var:{}", var.0))
+                .object(variable(var))
         });
     }
 
@@ -99,7 +99,7 @@ impl Races {
             Report::new(by, Kind::DataRace, grade, "no lock protects all accesses to this memory")
                 .part(first.part("accesses"))
                 .part(second.part(verb(writes)))
-                .object(format!("var:{}", var.0))
+                .object(variable(var))
         });
     }
 

@@ -4,9 +4,9 @@
 //! tables are complete. Detectors report the same code locations once and count the rest ([`Reports`]).
 
 use crate::skeleton::Ideal;
-use crate::step::Step;
+use crate::step::{Step, VarIx};
 use raddle_findings::{Grade, Kind};
-use raddle_trace::{ContextIx, Event, LocationIx, ThreadIx};
+use raddle_trace::{ContextIx, Event, LocationIx, ObjectId, ThreadIx};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -85,6 +85,20 @@ impl Report {
         self.notes.push(note.into());
         self
     }
+}
+
+/// Texts of reports name things by tokens, because names are known only when the trace has been read:
+/// `{o:7}` an object, `{v:7}` a variable, `{t:7}` a thread. [`crate::render`] puts in the names.
+pub fn object(object: ObjectId) -> String {
+    format!("{{o:{}}}", object.0)
+}
+
+pub fn variable(var: VarIx) -> String {
+    format!("{{v:{}}}", var.0)
+}
+
+pub fn thread_token(thread: ThreadIx) -> String {
+    format!("{{t:{}}}", thread.0)
 }
 
 /// What makes two reports the same: locations, or objects where the trace has no locations.

@@ -22,7 +22,7 @@
 
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
-use crate::report::{Part, Report, Reports};
+use crate::report::{Part, Report, Reports, object};
 use crate::skeleton::{Ideal, Skeleton};
 use crate::step::{LockIx, PerVar, Step, Sync};
 use raddle_findings::{Grade, Kind};
@@ -169,12 +169,13 @@ impl Spd {
         for (&node, &(thread, lock, position, location)) in cycle.iter().zip(&deadlock.parts) {
             let node = &self.nodes[node];
             let held: Vec<String> =
-                self.locksets.get(node.held).iter().map(|&l| end.names.lock(l).0.to_string()).collect();
-            let action = format!("acquires lock {} holding {}", end.names.lock(lock).0, held.join(", "));
+                self.locksets.get(node.held).iter().map(|&l| object(end.names.lock(l))).collect();
+            let action =
+                format!("acquires lock {} holding {}", object(end.names.lock(lock)), held.join(", "));
             let instance = node.instances.iter().find(|i| i.position == position);
             let context = instance.map_or(ContextIx::ROOT, |instance| instance.context);
             report.parts.push(Part { thread, location, context, position, action: action.into() });
-            report.objects.push(format!("lock:{}", end.names.lock(lock).0));
+            report.objects.push(object(end.names.lock(lock)));
         }
         report.witness = Some(deadlock.witness.clone());
         report

@@ -25,7 +25,7 @@
 
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
-use crate::report::{Part, Report, Reports, place_key};
+use crate::report::{Part, Report, Reports, place_key, variable as variable_token};
 use crate::skeleton::{Ideal, Skeleton};
 use crate::step::{PerVar, Step, Sync, VarIx};
 use raddle_findings::{Grade, Kind};
@@ -231,7 +231,7 @@ impl Syncp {
                     let mut report = Report::new(NAME, Kind::DataRace, Grade::Predicted, message)
                         .part(first)
                         .part(second)
-                        .object(format!("var:{}", var.0));
+                        .object(variable_token(var));
                     report.witness = Some(ideal);
                     report
                 });

@@ -1,7 +1,6 @@
 //! Naive twins: definitions of the papers spelt out over small traces, with no cleverness.
 #![allow(dead_code, clippy::needless_range_loop)]
 
-use raddle_detect::{Detector, End, Feed, Report};
 use raddle_trace::generate::Shape;
 use raddle_trace::model::{begins_or_ends_life, object_of};
 use raddle_trace::{Event, MemoryTrace, ObjectId, Op, ThreadIx};
@@ -14,15 +13,7 @@ pub fn cases(usual: u64) -> u64 {
     }
 }
 
-/// Runs one detector over a trace.
-pub fn run(trace: &MemoryTrace, detector: &mut dyn Detector) -> Vec<Report> {
-    let mut feed = Feed::new();
-    for event in &trace.events {
-        detector.step(&feed.step(event));
-    }
-    let names = feed.names();
-    detector.finish(&End { tables: &trace.tables, names: &names, events: trace.events.len() as u64 })
-}
+pub use raddle_detect::run_on as run;
 
 pub fn shapes() -> Vec<Shape> {
     vec![

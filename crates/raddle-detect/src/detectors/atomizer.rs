@@ -1,0 +1,141 @@
+//! `atomizer`: atomicity by reduction.
+//!
+//! **Definition** (Flanagan, Freund, *Atomizer: a dynamic atomicity checker for multithreaded programs*, POPL 2004;
+//! Lipton 1975). A region is atomic if its steps can be moved together: acquisitions are right movers, releases left
+//! movers, accesses without races both movers, accesses with potential races non-movers. The region must have the form
+//! `R* N? L*` (both movers anywhere): after the first release or the non-mover nothing may acquire or be a non-mover.
+//! Whether an access may race is decided by the lockset discipline of [`super::eraser`].
+//!
+//! **Neither sound nor complete**, because the lockset discipline is not, and because reducible is sufficient for
+//! atomic but not necessary. Grade *suspected*.
+//!
+//! **Deviations**: a variable that turns out to be unprotected counts as racy from then on; the paper may rerun.
+//! Atomic accesses are non-movers. Other synchronisation does not count as a mover.
+//!
+//! **Cost**: constant an event.
+
+use crate::detector::{Detector, End};
+use crate::locksets::{LockSetIx, LockSets};
+use crate::race::Site;
+use crate::region::{RegionTracker, Regions};
+use crate::report::{Report, Reports, place_key};
+use crate::step::{PerVar, Step, Sync};
+use raddle_findings::{Grade, Kind};
+use raddle_trace::{Op, ThreadIx};
+
+pub const NAME: &str = "atomizer";
+
+/// Lockset state of a variable, as in Eraser.
+#[derive(Clone, Copy, Debug, Default)]
+enum Protection {
+    #[default]
+    Virgin,
+    Exclusive(ThreadIx),
+    Shared(LockSetIx),
+    SharedModified(LockSetIx),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Region {
+    begin: Site,
+    /// The step after which only left movers may come.
+    commit: Option<Site>,
+    violated: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Atomizer {
+    tracker: RegionTracker,
+    regions: Vec<Region>,
+    locksets: LockSets,
+    protections: PerVar<Protection>,
+    reports: Reports,
+    /// Places of the steps that broke a region.
+    violations: Vec<u64>,
+}
+
+impl Atomizer {
+    pub fn new(regions: Regions) -> Atomizer {
+        Atomizer { tracker: RegionTracker::new(regions), ..Atomizer::default() }
+    }
+
+    pub fn violations(&self) -> &[u64] {
+        &self.violations
+    }
+
+    /// Enters an access; true if it may race.
+    fn races(&mut self, step: &Step<'_>, write: bool) -> bool {
+        let thread = step.thread();
+        let usable = step.held.iter().filter(|held| !(write && held.read));
+        let held = self.locksets.intern(usable.map(|held| held.lock));
+        let mut races = false;
+        for &var in step.vars {
+            let protection = self.protections.get_mut(var);
+            *protection = match *protection {
+                Protection::Virgin => Protection::Exclusive(thread),
+                Protection::Exclusive(owner) if owner == thread => Protection::Exclusive(owner),
+                Protection::Exclusive(_) if write => Protection::SharedModified(held),
+                Protection::Exclusive(_) => Protection::Shared(held),
+                Protection::Shared(candidates) if !write => {
+                    Protection::Shared(self.locksets.meet(candidates, held))
+                }
+                Protection::Shared(candidates) | Protection::SharedModified(candidates) => {
+                    Protection::SharedModified(self.locksets.meet(candidates, held))
+                }
+            };
+            races |= matches!(protection, Protection::SharedModified(LockSetIx::EMPTY));
+        }
+        races
+    }
+}
+
+impl Detector for Atomizer {
+    fn step(&mut self, step: &Step<'_>) {
+        self.protections.follow(step);
+        let place = self.tracker.step(step);
+        let racy = match (step.plain_access(), step.event.op) {
+            (Some(write), _) => self.races(step, write),
+            (None, Op::Atomic { .. }) => true,
+            _ => false,
+        };
+        let thread = step.thread().index();
+        if self.regions.len() <= thread {
+            self.regions.resize(thread + 1, Region::default());
+        }
+        let region = &mut self.regions[thread];
+        if place.begins {
+            *region = Region { begin: Site::of(step), commit: None, violated: false };
+        }
+        if !place.inside || region.violated {
+            return;
+        }
+        let (right, left) =
+            (matches!(step.sync, Sync::Acquire { .. }), matches!(step.sync, Sync::Release { .. }));
+        match region.commit {
+            Some(commit) if right || racy => {
+                region.violated = true;
+                self.violations.push(step.position);
+                let (begin, second) = (region.begin, Site::of(step));
+                let places = [begin, commit, second].map(|site| (site.location, site.context));
+                self.reports.add(place_key(&places, second.position), || {
+                    let what = if right { "acquires a lock" } else { "makes a racy access" };
+                    Report::new(
+                        NAME,
+                        Kind::AtomicityViolation,
+                        Grade::Suspected,
+                        "a region that is meant to be atomic cannot be reduced to one step",
+                    )
+                    .part(begin.part("begins the region"))
+                    .part(commit.part("can no longer be moved together with what follows"))
+                    .part(second.part(what))
+                });
+            }
+            None if racy || left => region.commit = Some(Site::of(step)),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
+        self.reports.take()
+    }
+}

@@ -1,0 +1,189 @@
+//! `nonprogress`: threads that are busy without getting anywhere.
+//!
+//! **Definition** (the survey's definitions 6 and 7, and its §7: in a run, a long enough path of non-progress actions
+//! stands for an infinite one; Ho, Smith, Hand 2005). Progress is: writing memory, storing to an atomic, allocating,
+//! creating or ending threads, signalling, posting, calls the program announces. Reading, loading, failing, yielding
+//! and taking and releasing locks without any of these in between is not.
+//!
+//! * *non-progress*: one thread makes more than the bound's number of steps without progress, in few places;
+//! * *livelock*: the same while it fails to get locks that another thread which makes no progress either holds;
+//! * *starvation*: a thread waits for one lock, or tries again and again, while others acquire it more than the bound's
+//!   number of times.
+//!
+//! **Neither sound nor complete**: the bound decides. Grade *suspected*.
+//!
+//! **Deviations**: what the cited tool asks a monitor is taken from the trace here.
+//!
+//! **Cost**: constant an event.
+
+use crate::detector::{Detector, End};
+use crate::race::Site;
+use crate::report::{Report, Reports, object, place_key};
+use crate::step::{Step, Sync};
+use raddle_findings::{Grade, Kind};
+use raddle_trace::{LocationIx, ObjectId, Op, ThreadIx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub const NAME: &str = "nonprogress";
+
+/// Usual bounds.
+pub const STEPS_BOUND: u64 = 10_000;
+pub const TURNS_BOUND: u64 = 1_000;
+
+/// A loop has at most so many places; more and the thread is taken to be doing something.
+const PLACES_MAX: usize = 32;
+
+#[derive(Clone, Debug, Default)]
+struct Busy {
+    /// Steps since the last progress.
+    steps: u64,
+    places: FxHashSet<LocationIx>,
+    /// Locks that it failed to get since.
+    failed: u64,
+    told: bool,
+}
+
+/// A thread that wants a lock.
+#[derive(Clone, Copy, Debug)]
+struct Wanting {
+    site: Site,
+    /// Acquisitions by others since.
+    turns: u64,
+    told: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct NonProgress {
+    steps_bound: u64,
+    turns_bound: u64,
+    busy: Vec<Busy>,
+    wanting: FxHashMap<ObjectId, Vec<(ThreadIx, Wanting)>>,
+    reports: Reports,
+}
+
+impl Default for NonProgress {
+    fn default() -> NonProgress {
+        NonProgress::new(STEPS_BOUND, TURNS_BOUND)
+    }
+}
+
+impl NonProgress {
+    pub fn new(steps_bound: u64, turns_bound: u64) -> NonProgress {
+        NonProgress {
+            steps_bound,
+            turns_bound,
+            busy: Vec::new(),
+            wanting: FxHashMap::default(),
+            reports: Reports::default(),
+        }
+    }
+
+    fn starvation(&mut self, step: &Step<'_>) {
+        let thread = step.thread();
+        match (step.event.op, step.sync) {
+            (Op::Request { lock, .. } | Op::LockFailed { lock, .. } | Op::ReadLockFailed { lock, .. }, _) => {
+                let wanting = self.wanting.entry(lock).or_default();
+                if !wanting.iter().any(|(who, _)| *who == thread) {
+                    wanting.push((thread, Wanting { site: Site::of(step), turns: 0, told: false }));
+                }
+            }
+            (Op::Lock { lock, .. } | Op::ReadLock { lock, .. }, Sync::Acquire { .. }) => {
+                let Some(wanting) = self.wanting.get_mut(&lock) else { return };
+                wanting.retain(|(who, _)| *who != thread);
+                for (_, wants) in wanting {
+                    wants.turns += 1;
+                    if wants.turns > self.turns_bound && !wants.told {
+                        wants.told = true;
+                        let (wants, winner) = (*wants, Site::of(step));
+                        let key = place_key(&[(wants.site.location, wants.site.context)], lock.0);
+                        self.reports.add(key, || {
+                            let message = format!(
+                                "a thread waits for a lock that others acquire {} times meanwhile",
+                                wants.turns
+                            );
+                            Report::new(NAME, Kind::Starvation, Grade::Suspected, message)
+                                .part(wants.site.part("waits for the lock"))
+                                .part(winner.part("acquires it again"))
+                                .object(object(lock))
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_progress(op: &Op) -> bool {
+    match op {
+        Op::Write { .. }
+        | Op::Alloc { .. }
+        | Op::Free { .. }
+        | Op::Fork { .. }
+        | Op::Join { .. }
+        | Op::Start { .. }
+        | Op::End
+        | Op::Signal { .. }
+        | Op::Broadcast { .. }
+        | Op::Wait { .. }
+        | Op::SemPost { .. }
+        | Op::SemWait { .. }
+        | Op::BarrierExit { .. }
+        | Op::OnceEnd { .. }
+        | Op::Custom { .. }
+        | Op::Release { .. }
+        | Op::ProcessFork { .. }
+        | Op::ProcessExec { .. }
+        | Op::ProcessExit { .. } => true,
+        Op::Atomic { kind, read, written, .. } => kind.writes() && (read != written || *written == 0),
+        _ => false,
+    }
+}
+
+impl Detector for NonProgress {
+    fn step(&mut self, step: &Step<'_>) {
+        self.starvation(step);
+        let thread = step.thread();
+        if self.busy.len() <= thread.index() {
+            self.busy.resize(thread.index() + 1, Busy::default());
+        }
+        let busy = &mut self.busy[thread.index()];
+        if is_progress(&step.event.op) {
+            if busy.steps > 0 {
+                *busy = Busy::default();
+            }
+            return;
+        }
+        busy.steps += 1;
+        busy.failed += u64::from(matches!(
+            step.event.op,
+            Op::LockFailed { .. } | Op::ReadLockFailed { .. } | Op::WaitFailed { .. }
+        ));
+        if busy.places.len() <= PLACES_MAX {
+            busy.places.insert(step.event.location);
+        }
+        if busy.steps <= self.steps_bound || busy.told || busy.places.len() > PLACES_MAX {
+            return;
+        }
+        busy.told = true;
+        let (steps, fails) = (busy.steps, busy.failed > 0);
+        // Somebody else that fails and makes no progress either: they keep each other from it.
+        let partner = self.busy.iter().enumerate().find(|(other, busy)| {
+            *other != thread.index() && busy.failed > 0 && busy.steps > self.steps_bound / 2
+        });
+        let (kind, message) = match partner {
+            Some(_) if fails => {
+                (Kind::Livelock, format!("threads react to each other for {steps} steps without progress"))
+            }
+            _ => (Kind::NonProgress, format!("a thread makes {steps} steps without progress")),
+        };
+        let site = Site::of(step);
+        self.reports.add(place_key(&[(site.location, site.context)], u64::from(thread.0)), || {
+            Report::new(NAME, kind, Grade::Suspected, message).part(site.part("repeats itself"))
+        });
+    }
+
+    fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
+        self.reports.take()
+    }
+}

@@ -1,0 +1,195 @@
+//! The table of detectors: what each is called, finds, and promises, and how it is made.
+
+use crate::detector::Detector;
+use crate::detectors::*;
+use crate::region::Regions;
+
+/// What a detector promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Every report can happen, with a witness.
+    SoundWithWitness,
+    /// Every report can happen, or has happened.
+    Sound,
+    /// The first report of a trace can happen.
+    FirstIsSound,
+    /// Reports are hints.
+    Imprecise,
+}
+
+impl Promise {
+    pub fn text(self) -> &'static str {
+        match self {
+            Promise::SoundWithWitness => "sound, with witness",
+            Promise::Sound => "sound",
+            Promise::FirstIsSound => "first one sound",
+            Promise::Imprecise => "hint",
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub name: &'static str,
+    /// Class of errors.
+    pub class: &'static str,
+    /// Grade of its findings.
+    pub grade: &'static str,
+    pub promise: Promise,
+    /// In a few words, with the paper.
+    pub about: &'static str,
+}
+
+const fn entry(
+    name: &'static str,
+    class: &'static str,
+    grade: &'static str,
+    promise: Promise,
+    about: &'static str,
+) -> Entry {
+    Entry { name, class, grade, promise, about }
+}
+
+use Promise::{FirstIsSound, Imprecise, Sound, SoundWithWitness};
+
+pub const ENTRIES: &[Entry] = &[
+    entry("eraser", "data race", "suspected", Imprecise, "lockset discipline (Savage et al. 1997)"),
+    entry("eraser-ownership", "data race", "suspected", Imprecise, "lockset discipline with change of owner"),
+    entry("djit", "data race", "suspected", FirstIsSound, "vector clocks (Pozniansky, Schuster 2003)"),
+    entry("fasttrack", "data race", "suspected", FirstIsSound, "epochs (Flanagan, Freund 2009)"),
+    entry("racetrack", "data race", "suspected", Imprecise, "threadsets and locksets (Yu et al. 2005)"),
+    entry("goldilocks", "data race", "suspected", FirstIsSound, "growing locksets (Elmas et al. 2007)"),
+    entry("hb11", "data race", "suspected", FirstIsSound, "C/C++11 happens-before (Lidbury, Donaldson 2017)"),
+    entry("shb", "data race", "predicted", Sound, "schedulable happens-before (Mathur et al. 2018)"),
+    entry("wcp", "data race", "suspected", FirstIsSound, "weak causal precedence (Kini et al. 2017)"),
+    entry("syncp", "data race", "predicted", SoundWithWitness, "sync-preserving races (Mathur et al. 2021)"),
+    entry("views", "high-level race", "suspected", Imprecise, "view consistency (Artho et al. 2003)"),
+    entry(
+        "correlated",
+        "high-level race",
+        "suspected",
+        Imprecise,
+        "variables used together (Lu et al. 2007)",
+    ),
+    entry("avio", "atomicity", "suspected", Imprecise, "access-interleaving invariants (Lu et al. 2006)"),
+    entry("atomizer", "atomicity", "suspected", Imprecise, "reduction R*N?L* (Flanagan, Freund 2004)"),
+    entry(
+        "velodrome",
+        "atomicity",
+        "confirmed",
+        Sound,
+        "transactional happens-before (Flanagan et al. 2008)",
+    ),
+    entry(
+        "aerodrome",
+        "atomicity",
+        "confirmed",
+        Sound,
+        "the same by vector clocks (Mathur, Viswanathan 2020)",
+    ),
+    entry(
+        "atomicsets",
+        "atomicity",
+        "suspected",
+        Imprecise,
+        "units of work on atomic sets (Hammer et al. 2008)",
+    ),
+    entry(
+        "goodlock",
+        "deadlock",
+        "suspected",
+        Imprecise,
+        "cycles in the lock graph (Havelund 2000; Agarwal 2005)",
+    ),
+    entry("lockdep", "deadlock", "suspected", Imprecise, "lock-dependency chains (Joshi et al. 2009)"),
+    entry("spd", "deadlock", "predicted", SoundWithWitness, "sync-preserving deadlocks (Tunç et al. 2023)"),
+    entry("waitfor", "deadlock", "confirmed", Sound, "deadlock at the end of the trace (wait-for graph)"),
+    entry("order", "order violation", "suspected", Imprecise, "pairs `a before b`, given or learnt"),
+    entry("missedsignal", "missed signal", "suspected", Imprecise, "signals sent before their waiter came"),
+    entry("blocked", "blocked thread", "suspected", Imprecise, "threads blocked when the trace ends"),
+    entry(
+        "nonprogress",
+        "non-progress",
+        "suspected",
+        Imprecise,
+        "non-progress, livelock, starvation beyond a bound",
+    ),
+    entry(
+        "contracts",
+        "contracts",
+        "suspected",
+        Imprecise,
+        "call sequences that must be atomic (Dias et al. 2017)",
+    ),
+];
+
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+/// What detectors want to be told.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub regions: Regions,
+    /// What good runs taught.
+    pub avio: Option<avio::AvioFacts>,
+    pub order: Option<order::OrderFacts>,
+    pub contracts: Vec<contracts::Contract>,
+    pub atomic_sets: atomicsets::AtomicSets,
+    pub steps_bound: Option<u64>,
+    pub turns_bound: Option<u64>,
+    pub correlation: correlated::Thresholds,
+}
+
+/// Makes a detector.
+pub fn create(name: &str, settings: &Settings) -> Option<Box<dyn Detector>> {
+    let regions = || settings.regions.clone();
+    Some(match name {
+        "eraser" => Box::new(eraser::Eraser::new(false)),
+        "eraser-ownership" => Box::new(eraser::Eraser::new(true)),
+        "djit" => Box::new(djit::Djit::default()),
+        "fasttrack" => Box::new(fasttrack::FastTrack::default()),
+        "racetrack" => Box::new(racetrack::RaceTrack::default()),
+        "goldilocks" => Box::new(goldilocks::Goldilocks::default()),
+        "hb11" => Box::new(hb11::Hb11::default()),
+        "shb" => Box::new(shb::Shb::default()),
+        "wcp" => Box::new(wcp::Wcp::default()),
+        "syncp" => Box::new(syncp::Syncp::new()),
+        "views" => Box::new(views::Views::default()),
+        "correlated" => Box::new(correlated::Correlated::new(settings.correlation)),
+        "avio" => Box::new(avio::Avio::new(settings.avio.clone())),
+        "atomizer" => Box::new(atomizer::Atomizer::new(regions())),
+        "velodrome" => Box::new(velodrome::Velodrome::new(regions())),
+        "aerodrome" => Box::new(aerodrome::Aerodrome::new(regions())),
+        "atomicsets" => {
+            Box::new(atomicsets::AtomicSetSerialisability::new(regions(), settings.atomic_sets.clone()))
+        }
+        "goodlock" => Box::new(goodlock::Goodlock::default()),
+        "lockdep" => Box::new(lockdep::Lockdep::default()),
+        "spd" => Box::new(spd::Spd::new()),
+        "waitfor" => Box::new(waitfor::WaitFor::default()),
+        "order" => Box::new(order::Order::new(settings.order.clone())),
+        "missedsignal" => Box::new(missedsignal::MissedSignal::default()),
+        "blocked" => Box::new(blocked::Blocked::default()),
+        "nonprogress" => Box::new(nonprogress::NonProgress::new(
+            settings.steps_bound.unwrap_or(nonprogress::STEPS_BOUND),
+            settings.turns_bound.unwrap_or(nonprogress::TURNS_BOUND),
+        )),
+        "contracts" => Box::new(contracts::Contracts::new(&settings.contracts)),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_can_be_made() {
+        for entry in ENTRIES {
+            assert!(create(entry.name, &Settings::default()).is_some(), "{}", entry.name);
+        }
+        assert!(create("nonsense", &Settings::default()).is_none());
+    }
+}
