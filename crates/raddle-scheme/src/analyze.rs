@@ -62,7 +62,12 @@ impl Options {
 }
 
 /// Analyses a program. `progress` is told the name of each phase as it starts.
-pub fn analyze(program: &Program, options: &Options, clock: &Clock, progress: &mut dyn FnMut(&str)) -> Report {
+pub fn analyze(
+    program: &Program,
+    options: &Options,
+    clock: &Clock,
+    progress: &mut dyn FnMut(&str),
+) -> Report {
     let mut report = Report {
         file: program.source.name.clone(),
         verdict: Verdict::Unknown(String::new()),
@@ -90,13 +95,20 @@ pub fn analyze(program: &Program, options: &Options, clock: &Clock, progress: &m
     progress("abstract interleavings");
     let start = Instant::now();
     let mut space = Space::new(program, options.config());
-    let graph =
-        abstract_explore::explore(&mut space, options.abstract_states_max, &clock.at_most(options.timeout / 3));
+    let graph = abstract_explore::explore(
+        &mut space,
+        options.abstract_states_max,
+        &clock.at_most(options.timeout / 3),
+    );
     let mut suspects = suspect::suspects(&mut space, &graph);
     if outcome.incomplete.is_none() {
         // Both analyses over-approximate, so what either excludes is excluded.
         suspects.races.retain(|race, _| {
-            outcome.races.contains(&modular::Candidate { sites: race.sites, origin: race.origin, cell: race.cell })
+            outcome.races.contains(&modular::Candidate {
+                sites: race.sites,
+                origin: race.origin,
+                cell: race.cell,
+            })
         });
         if outcome.deadlocks.is_empty() {
             suspects.deadlocks.clear();
@@ -170,7 +182,13 @@ fn situations(observed: &Observed) -> usize {
         + observed.errors.len()
 }
 
-fn verdict(report: &Report, exploration: &Exploration, abstract_complete: bool, may_spin: bool, graph: &Graph) -> Verdict {
+fn verdict(
+    report: &Report,
+    exploration: &Exploration,
+    abstract_complete: bool,
+    may_spin: bool,
+    graph: &Graph,
+) -> Verdict {
     if report.serious() > 0 {
         return Verdict::Found;
     }
@@ -193,7 +211,10 @@ fn verdict(report: &Report, exploration: &Exploration, abstract_complete: bool, 
 type Place = (Origin, u32);
 
 /// Locations whose conflicts are all harmless. See the head of this file.
-pub fn harmless(program: &Program, races: impl Iterator<Item = (SitePair, (Action, Action), Place)>) -> BTreeSet<Place> {
+pub fn harmless(
+    program: &Program,
+    races: impl Iterator<Item = (SitePair, (Action, Action), Place)>,
+) -> BTreeSet<Place> {
     let mut only_cas: BTreeMap<Place, bool> = BTreeMap::new();
     let mut reads: BTreeMap<Place, BTreeSet<(BodyId, ExprId)>> = BTreeMap::new();
     for (sites, actions, place) in races {
@@ -233,7 +254,11 @@ impl Writer<'_> {
     fn thread(&self, path: &[u32]) -> String {
         match self.observed.spawn_sites.get(path) {
             Some(site) => {
-                format!("thread {}, spawned at {}", path_name(path), self.program.source.place(self.program.span(*site)))
+                format!(
+                    "thread {}, spawned at {}",
+                    path_name(path),
+                    self.program.source.place(self.program.span(*site))
+                )
             }
             None => "the main thread".to_owned(),
         }
@@ -241,7 +266,9 @@ impl Writer<'_> {
 
     fn tid(&self, space: &Space, tid: TidId) -> String {
         match space.tid_of(tid).last() {
-            Some((site, _)) => format!("a thread spawned at {}", self.program.source.place(self.program.span(*site))),
+            Some((site, _)) => {
+                format!("a thread spawned at {}", self.program.source.place(self.program.span(*site)))
+            }
             None => "the main thread".to_owned(),
         }
     }
@@ -319,7 +346,11 @@ impl Writer<'_> {
         for ((origin, cell), seen) in by_place {
             let name = origin_name(self.program, origin, cell);
             let part = |u: &&explore::Unretried| {
-                self.part(u.stand.site, self.thread(&u.stand.thread), "may fail and is not tried again".to_owned())
+                self.part(
+                    u.stand.site,
+                    self.thread(&u.stand.thread),
+                    "may fail and is not tried again".to_owned(),
+                )
             };
             out.push(Finding {
                 kind: Kind::UnretriedCas,
@@ -345,7 +376,13 @@ impl Writer<'_> {
         let _ = exploration;
     }
 
-    fn situation(&self, kind: Kind, message: String, stuck: &[Stand], schedule: &crate::concrete::schedule::Schedule) -> Finding {
+    fn situation(
+        &self,
+        kind: Kind,
+        message: String,
+        stuck: &[Stand],
+        schedule: &crate::concrete::schedule::Schedule,
+    ) -> Finding {
         Finding {
             kind,
             grade: Grade::Confirmed,
@@ -361,7 +398,10 @@ impl Writer<'_> {
         let cell = if matches!(key.origin, Origin::Vector(_)) { 0 } else { key.cell };
         let name = match key.origin {
             Origin::Vector(site) => {
-                format!("an element of the vector made at {}", self.program.source.place(self.program.span(site)))
+                format!(
+                    "an element of the vector made at {}",
+                    self.program.source.place(self.program.span(site))
+                )
             }
             origin => origin_name(self.program, origin, cell),
         };
@@ -389,7 +429,8 @@ impl Writer<'_> {
         }
         for (race, evidence) in &suspects.races {
             let place = (race.origin, race.cell);
-            let key = RaceKey { sites: race.sites, actions: race.actions, origin: race.origin, cell: race.cell };
+            let key =
+                RaceKey { sites: race.sites, actions: race.actions, origin: race.origin, cell: race.cell };
             let message = self.race_message(&key);
             if harmless.contains(&place) || out.iter().any(|f| f.kind == Kind::Race && f.message == message) {
                 continue;
@@ -405,10 +446,18 @@ impl Writer<'_> {
         for (stuck, &state) in suspects.deadlocks.iter().filter(|_| !confirmed) {
             let parts = stuck
                 .iter()
-                .map(|&(tid, site)| self.part(site, self.tid(space, tid), "may wait here for ever".to_owned()))
+                .map(|&(tid, site)| {
+                    self.part(site, self.tid(space, tid), "may wait here for ever".to_owned())
+                })
                 .collect();
             let path = self.path(space, graph, state);
-            out.push(suspected(Kind::Deadlock, false, "threads may wait for each other".to_owned(), parts, path));
+            out.push(suspected(
+                Kind::Deadlock,
+                false,
+                "threads may wait for each other".to_owned(),
+                parts,
+                path,
+            ));
         }
         for (&site, &(tid, state)) in &suspects.errors {
             let known = self.program.source.place(self.program.span(site));

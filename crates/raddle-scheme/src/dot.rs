@@ -18,10 +18,13 @@ pub fn error_states(space: &mut Space, graph: &Graph) -> BTreeSet<StateId> {
         let standing = graph.standing(space, id);
         let conflict = standing.iter().enumerate().any(|(i, a)| {
             standing.iter().skip(i + 1).any(|b| {
-                a.ops.iter().any(|x| b.ops.iter().any(|y| x.addr == y.addr && x.action.conflicts_with(y.action)))
+                a.ops
+                    .iter()
+                    .any(|x| b.ops.iter().any(|y| x.addr == y.addr && x.action.conflicts_with(y.action)))
             })
         });
-        let stuck = !standing.is_empty() && standing.iter().all(|s| s.ops.iter().any(|op| op.may_wait && !op.may_go));
+        let stuck =
+            !standing.is_empty() && standing.iter().all(|s| s.ops.iter().any(|op| op.may_wait && !op.may_go));
         if conflict || stuck {
             out.insert(id);
         }
@@ -52,14 +55,17 @@ fn lines(space: &Space, graph: &Graph, id: StateId) -> Vec<String> {
 
 pub fn dot(space: &mut Space, graph: &Graph) -> String {
     let errors = error_states(space, graph);
-    let mut out = String::from("digraph states {\n  rankdir=TB;\n  node [shape=box, fontname=\"monospace\", fontsize=9];\n");
+    let mut out = String::from(
+        "digraph states {\n  rankdir=TB;\n  node [shape=box, fontname=\"monospace\", fontsize=9];\n",
+    );
     let count = graph.states.len().min(STATES_MAX);
     if count < graph.states.len() {
         let _ = writeln!(out, "  label=\"the first {count} of {} states\";", graph.states.len());
     }
     for id in graph.ids().take(count) {
         let label = lines(space, graph, id).join("\\l").replace('"', "\\\"") + "\\l";
-        let style = if errors.contains(&id) { ", style=filled, fillcolor=\"#f8d0d0\", color=red" } else { "" };
+        let style =
+            if errors.contains(&id) { ", style=filled, fillcolor=\"#f8d0d0\", color=red" } else { "" };
         let _ = writeln!(out, "  s{} [label=\"{label}\"{style}];", id.0);
     }
     for edge in graph.edges.iter().filter(|e| e.from.index() < count && e.to.index() < count) {
@@ -97,7 +103,11 @@ pub fn svg(space: &mut Space, graph: &Graph) -> String {
          <path d=\"M0 0 6 3 0 6z\"/></marker></defs>\n"
     );
     if count < graph.states.len() {
-        let _ = writeln!(out, "<text x=\"20\" y=\"15\">the first {count} of {} states</text>", graph.states.len());
+        let _ = writeln!(
+            out,
+            "<text x=\"20\" y=\"15\">the first {count} of {} states</text>",
+            graph.states.len()
+        );
     }
     for edge in graph.edges.iter().filter(|e| e.from.index() < count && e.to.index() < count) {
         let ((x1, y1), (x2, y2)) = (at[edge.from.index()], at[edge.to.index()]);

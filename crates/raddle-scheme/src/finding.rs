@@ -69,7 +69,10 @@ pub struct Finding {
     pub path: Vec<String>,
 }
 
-fn schedule_text<S: serde::Serializer>(schedule: &Option<Schedule>, serializer: S) -> Result<S::Ok, S::Error> {
+fn schedule_text<S: serde::Serializer>(
+    schedule: &Option<Schedule>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     schedule.as_ref().map(|schedule| schedule.text("")).serialize(serializer)
 }
 

@@ -28,6 +28,7 @@ pub mod paper;
 pub mod render;
 pub mod suspect;
 pub mod syntax;
+pub mod tool;
 
 pub use syntax::core::Program;
 pub use syntax::expand::parse;

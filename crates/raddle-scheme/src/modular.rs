@@ -290,7 +290,12 @@ impl<'p> Run<'p> {
         out
     }
 
-    fn races(&self, effects: &[Effect], single: &Singles, trusted: &impl Fn(&AddrId) -> bool) -> BTreeSet<Candidate> {
+    fn races(
+        &self,
+        effects: &[Effect],
+        single: &Singles,
+        trusted: &impl Fn(&AddrId) -> bool,
+    ) -> BTreeSet<Candidate> {
         let mut by_addr: FxHashMap<AddrId, Vec<&Effect>> = FxHashMap::default();
         for effect in effects {
             by_addr.entry(effect.op.addr).or_default().push(effect);
@@ -315,7 +320,12 @@ impl<'p> Run<'p> {
     }
 
     /// Whether two threads may be at these points of theirs at the same time.
-    fn parallel(&self, single: &Singles, (a, before_a): (TidId, &Digest), (b, before_b): (TidId, &Digest)) -> bool {
+    fn parallel(
+        &self,
+        single: &Singles,
+        (a, before_a): (TidId, &Digest),
+        (b, before_b): (TidId, &Digest),
+    ) -> bool {
         if a == b {
             return !single.tid(a);
         }
@@ -342,7 +352,12 @@ impl<'p> Run<'p> {
         exists(a, before_a, b) && exists(b, before_b, a)
     }
 
-    fn deadlocks(&self, effects: &[Effect], single: &Singles, trusted: &impl Fn(&AddrId) -> bool) -> BTreeSet<ExprId> {
+    fn deadlocks(
+        &self,
+        effects: &[Effect],
+        single: &Singles,
+        trusted: &impl Fn(&AddrId) -> bool,
+    ) -> BTreeSet<ExprId> {
         struct Point<'a> {
             tid: TidId,
             site: ExprId,

@@ -51,7 +51,8 @@ impl Verdicts {
     pub fn races_found(&self) -> usize {
         let pairs: BTreeSet<(SitePair, AddrId)> = self.races.keys().map(|c| (c.sites, c.addr)).collect();
         let reported: BTreeSet<ExprId> = pairs.iter().flat_map(|(sites, _)| [sites.0, sites.1]).collect();
-        let unretried = self.unretried.values().filter(|sites| !sites.keys().any(|site| reported.contains(site)));
+        let unretried =
+            self.unretried.values().filter(|sites| !sites.keys().any(|site| reported.contains(site)));
         pairs.len() + unretried.count()
     }
 
@@ -114,12 +115,13 @@ fn without_harmless(conflicts: &BTreeMap<Conflict, StateId>) -> BTreeMap<Conflic
     conflicts.keys().for_each(|c| by_addr.entry(c.addr).or_default().push(*c));
     let harmless = |all: &[Conflict]| {
         let tids: BTreeSet<(TidId, TidId)> = all.iter().map(|c| c.tids).collect();
-        let pairs: BTreeSet<(SitePair, bool)> = all
-            .iter()
-            .map(|c| (c.sites, c.actions == (Action::CasSucceeds, Action::CasSucceeds)))
-            .collect();
+        let pairs: BTreeSet<(SitePair, bool)> =
+            all.iter().map(|c| (c.sites, c.actions == (Action::CasSucceeds, Action::CasSucceeds))).collect();
         let only_cas = all.iter().all(|c| {
-            matches!(c.actions, (Action::CasSucceeds, Action::CasSucceeds) | (Action::Read, Action::CasSucceeds))
+            matches!(
+                c.actions,
+                (Action::CasSucceeds, Action::CasSucceeds) | (Action::Read, Action::CasSucceeds)
+            )
         });
         let swaps = pairs.iter().filter(|pair| pair.1).count();
         tids.len() == 1 && only_cas && swaps == 1 && pairs.len() - swaps <= 1

@@ -82,7 +82,9 @@ pub fn finding(source: &Source, finding: &Finding, color: bool) -> String {
             .steps
             .iter()
             .map(|step| match step {
-                crate::concrete::schedule::Step::Act { thread, .. } => crate::concrete::state::path_name(thread),
+                crate::concrete::schedule::Step::Act { thread, .. } => {
+                    crate::concrete::state::path_name(thread)
+                }
                 crate::concrete::schedule::Step::Choose(value) => format!("choose {value}"),
             })
             .collect();

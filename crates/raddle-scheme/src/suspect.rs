@@ -53,8 +53,11 @@ pub fn suspects(space: &mut Space, graph: &Graph) -> Suspects {
                         if x.addr != y.addr || !x.action.conflicts_with(y.action) {
                             continue;
                         }
-                        let ((x, s), (y, t)) =
-                            if x.site <= y.site { ((x, a.tid), (y, b.tid)) } else { ((y, b.tid), (x, a.tid)) };
+                        let ((x, s), (y, t)) = if x.site <= y.site {
+                            ((x, a.tid), (y, b.tid))
+                        } else {
+                            ((y, b.tid), (x, a.tid))
+                        };
                         let actions = if x.site == y.site && y.action < x.action {
                             (y.action, x.action)
                         } else {
@@ -68,7 +71,8 @@ pub fn suspects(space: &mut Space, graph: &Graph) -> Suspects {
                                 }
                                 _ => false,
                             };
-                        let suspect = RaceSuspect { sites: SitePair::new(x.site, y.site), actions, origin, cell };
+                        let suspect =
+                            RaceSuspect { sites: SitePair::new(x.site, y.site), actions, origin, cell };
                         let evidence = RaceEvidence { state: id, tids: (s, t), benign };
                         out.races.entry(suspect).or_insert(evidence).benign &= benign;
                     }

@@ -162,7 +162,14 @@ impl Search<'_, '_> {
 
     /// The threads and the store after a step of one context. With `keep`, a thread that stands for many keeps the
     /// context as well: perhaps only one of them moved.
-    fn advance(&mut self, threads: &[AbsThread], tid: TidId, ctx: CtxId, succ: Succ, keep: bool) -> (Threads, Root) {
+    fn advance(
+        &mut self,
+        threads: &[AbsThread],
+        tid: TidId,
+        ctx: CtxId,
+        succ: Succ,
+        keep: bool,
+    ) -> (Threads, Root) {
         let mut threads: Threads = threads.to_vec();
         let mut store = succ.store;
         if let Some(at) = threads.iter().position(|thread| thread.tid == tid) {
@@ -196,9 +203,8 @@ impl Search<'_, '_> {
                     threads[at].many = true;
                     insert(&mut threads[at].ctxs, ctx);
                 }
-                Err(at) => {
-                    threads.insert(at, AbsThread { tid: child, many: false, ctxs: [ctx].into_iter().collect() })
-                }
+                Err(at) => threads
+                    .insert(at, AbsThread { tid: child, many: false, ctxs: [ctx].into_iter().collect() }),
             }
         }
         (threads, store)
@@ -251,7 +257,9 @@ impl Search<'_, '_> {
         }
         if self.space.config.subsume {
             let bucket = self.buckets.entry(state.threads).or_default();
-            if let Some(&(_, id)) = bucket.iter().find(|(store, _)| self.space.store_below(state.store, *store)) {
+            if let Some(&(_, id)) =
+                bucket.iter().find(|(store, _)| self.space.store_below(state.store, *store))
+            {
                 self.numbers.insert(state, id);
                 return id;
             }

@@ -37,7 +37,10 @@ pub enum Next {
     /// Ended with this result.
     Ends(ValId),
     /// Stopped by an error; `raised` tells `(error ...)` from a type error.
-    Fails { site: ExprId, raised: bool },
+    Fails {
+        site: ExprId,
+        raised: bool,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -102,7 +105,9 @@ impl Space<'_> {
     }
 
     pub fn vector_cells(&mut self, length: AddrId) -> Vec<AddrId> {
-        let Addr::Length(site, _) = self.addr_of(length) else { unreachable!("vectors are named by their length") };
+        let Addr::Length(site, _) = self.addr_of(length) else {
+            unreachable!("vectors are named by their length")
+        };
         match self.vector_size(site) {
             Some(size) => (0..size).map(|cell| self.sibling(length, cell)).collect(),
             None => vec![self.sibling(length, ANY_CELL)],
@@ -134,14 +139,24 @@ impl Space<'_> {
     pub fn join_targets(&self, ctx: CtxId) -> Option<SmallVec<[TidId; 2]>> {
         let (_, Plan::Join(value), _) = self.plan(self.ctx_of(ctx))? else { return None };
         let value = self.value_of(value);
-        Some(value.refs.iter().filter_map(|r| if let Reference::Thread(tid) = r { Some(*tid) } else { None }).collect())
+        Some(
+            value
+                .refs
+                .iter()
+                .filter_map(|r| if let Reference::Thread(tid) = r { Some(*tid) } else { None })
+                .collect(),
+        )
     }
 
     /// Whether the next step only walks into an expression or evaluates an atomic one that nobody can change: the
     /// paper's machine evaluates atomic expressions in no time.
     pub fn is_administrative(&self, ctx: CtxId) -> bool {
         match self.plan(self.ctx_of(ctx)) {
-            Some((_, Plan::Constant(_) | Plan::Lambda(_) | Plan::Prim(_) | Plan::Push { .. } | Plan::Tail(_), _)) => true,
+            Some((
+                _,
+                Plan::Constant(_) | Plan::Lambda(_) | Plan::Prim(_) | Plan::Push { .. } | Plan::Tail(_),
+                _,
+            )) => true,
             Some((_, Plan::Read(var), _)) => !self.program.visible_var(var),
             _ => false,
         }
@@ -156,15 +171,21 @@ impl Space<'_> {
             ops.push(AbsOp { action, site, addr, written, may_go: true, may_wait: false });
         };
         match plan {
-            Plan::Read(var) if self.program.visible_var(var) => op(Action::Read, self.var_addr(var, env), None),
-            Plan::Set { var, value } | Plan::Initialise { var, value, .. } if self.program.visible_var(var) => {
+            Plan::Read(var) if self.program.visible_var(var) => {
+                op(Action::Read, self.var_addr(var, env), None)
+            }
+            Plan::Set { var, value } | Plan::Initialise { var, value, .. }
+                if self.program.visible_var(var) =>
+            {
                 op(Action::Write, self.var_addr(var, env), Some(value));
             }
             Plan::CasVar { var, old, new } => {
                 let addr = self.var_addr(var, env);
                 op(self.cas_action(view.store, addr, old), addr, Some(new));
             }
-            Plan::LockVar { var, acquire } => return self.lock_ops(view, site, self.lock_addrs_of_var(view, var, env), acquire),
+            Plan::LockVar { var, acquire } => {
+                return self.lock_ops(view, site, self.lock_addrs_of_var(view, var, env), acquire);
+            }
             Plan::LockValue { lock, acquire } => {
                 let locks = self.locks_in(lock);
                 return self.lock_ops(view, site, locks, acquire);
@@ -203,7 +224,11 @@ impl Space<'_> {
 
     fn locks_in(&self, value: ValId) -> SmallVec<[AddrId; 2]> {
         let value = self.value_of(value);
-        value.refs.iter().filter_map(|r| if let Reference::Lock(addr) = r { Some(*addr) } else { None }).collect()
+        value
+            .refs
+            .iter()
+            .filter_map(|r| if let Reference::Lock(addr) = r { Some(*addr) } else { None })
+            .collect()
     }
 
     fn lock_bits(&self, store: Root, addr: AddrId) -> u16 {
@@ -263,17 +288,24 @@ impl Space<'_> {
     fn touched(&mut self, view: View, prim: Prim, args: &[ValId]) -> (SmallVec<[AddrId; 4]>, bool) {
         let base = self.value_of(args[0]);
         let mut addrs: SmallVec<[AddrId; 4]> = SmallVec::new();
-        let mut may_fail = base.bits != 0 || base.int != value::Flat::None || base.string != value::Flat::None;
+        let mut may_fail =
+            base.bits != 0 || base.int != value::Flat::None || base.string != value::Flat::None;
         for &reference in &base.refs {
             match (prim.touch(), reference) {
                 (Touch::ReadPair | Touch::WritePair, Reference::Pair(car)) => {
-                    addrs.push(if matches!(prim, Prim::Cdr | Prim::SetCdr) { self.sibling(car, 1) } else { car });
+                    addrs.push(if matches!(prim, Prim::Cdr | Prim::SetCdr) {
+                        self.sibling(car, 1)
+                    } else {
+                        car
+                    });
                 }
                 (Touch::ReadRef | Touch::WriteRef | Touch::CasRef, Reference::Ref(addr)) => addrs.push(addr),
                 (Touch::ReadVector | Touch::WriteVector | Touch::CasVector, Reference::Vector(length)) => {
                     let cells = self.vector_cells(length);
                     let at = self.value_of(args[1]);
-                    let Addr::Length(site, _) = self.addr_of(length) else { unreachable!("a vector has a length") };
+                    let Addr::Length(site, _) = self.addr_of(length) else {
+                        unreachable!("a vector has a length")
+                    };
                     match (at.int, self.vector_size(site)) {
                         (value::Flat::One(at), Some(size)) if (0..i64::from(size)).contains(&at) => {
                             addrs.push(cells[at as usize]);
@@ -344,13 +376,17 @@ impl Space<'_> {
                 }
             }
             Plan::Bind { values } => {
-                let Expr::Let(bindings, body) = self.program.expr(site) else { unreachable!("only let binds") };
+                let Expr::Let(bindings, body) = self.program.expr(site) else {
+                    unreachable!("only let binds")
+                };
                 let vars: Vec<(VarId, ValId)> = bindings.iter().map(|b| b.0).zip(values).collect();
                 let (env, store) = self.extend(view, env, &vars, ctx.time);
                 self.follow(&mut out, ctx, site, Plan::Tail(*body), env, store);
             }
             Plan::OpenLetrec => {
-                let Expr::Letrec(bindings, _) = self.program.expr(site) else { unreachable!("only letrec opens") };
+                let Expr::Letrec(bindings, _) = self.program.expr(site) else {
+                    unreachable!("only letrec opens")
+                };
                 let unassigned = self.value(AbsVal::bits(bit::UNASSIGNED));
                 let vars: Vec<(VarId, ValId)> = bindings.iter().map(|b| (b.0, unassigned)).collect();
                 let (env, store) = self.extend(view, env, &vars, ctx.time);
@@ -360,7 +396,8 @@ impl Space<'_> {
             Plan::Initialise { var, value, next } => {
                 let addr = self.var_addr(var, env);
                 let store = self.write(store, addr, value);
-                let done = self.program.visible_var(var).then_some(op(Action::Write, site, addr, Some(value)));
+                let done =
+                    self.program.visible_var(var).then_some(op(Action::Write, site, addr, Some(value)));
                 let rest = plan::after_initialiser(self.program, site, next);
                 self.follow(&mut out, ctx, site, rest, env, store);
                 out.succs.iter_mut().for_each(|succ| succ.done = done);
@@ -372,7 +409,8 @@ impl Space<'_> {
             Plan::Set { var, value } => {
                 let addr = self.var_addr(var, env);
                 let store = self.write(store, addr, value);
-                let done = self.program.visible_var(var).then_some(op(Action::Write, site, addr, Some(value)));
+                let done =
+                    self.program.visible_var(var).then_some(op(Action::Write, site, addr, Some(value)));
                 let unspecified = self.value(AbsVal::bits(bit::UNSPECIFIED));
                 self.give(&mut out, ctx, store, unspecified, done);
             }
@@ -503,7 +541,8 @@ impl Space<'_> {
 
     /// Garbage collection with the contexts of all threads as roots.
     pub fn collect_all(&mut self, threads: &[AbsThread], store: Root) -> Root {
-        let ctxs: SmallVec<[CtxId; 8]> = threads.iter().flat_map(|thread| thread.ctxs.iter().copied()).collect();
+        let ctxs: SmallVec<[CtxId; 8]> =
+            threads.iter().flat_map(|thread| thread.ctxs.iter().copied()).collect();
         self.collect(&ctxs, store)
     }
 
@@ -535,7 +574,8 @@ impl Space<'_> {
                         continue;
                     }
                     let time = self.called(ctx.time, out.site);
-                    let mut vars: Vec<(VarId, ValId)> = lambda.params.iter().copied().zip(args.iter().copied()).collect();
+                    let mut vars: Vec<(VarId, ValId)> =
+                        lambda.params.iter().copied().zip(args.iter().copied()).collect();
                     let mut view = view;
                     if let Some(rest) = lambda.rest {
                         let mut list = self.value(AbsVal::bits(bit::NIL));
@@ -555,7 +595,8 @@ impl Space<'_> {
                     } else {
                         self.extend(view, env, &vars, time)
                     };
-                    let next = self.ctx(Ctx { control: Control::Eval(lambda.body, env), kont: ctx.kont, time });
+                    let next =
+                        self.ctx(Ctx { control: Control::Eval(lambda.body, env), kont: ctx.kont, time });
                     out.succs.push(Succ { next: Next::Goes(next), store, spawned: None, done: None });
                 }
                 _ => out.fail(view.store, false, None),
@@ -605,7 +646,14 @@ impl Space<'_> {
                         self.give_cell(out, ctx, store, addr, done);
                     }
                     Touch::CasRef | Touch::CasVector => {
-                        self.compare_and_swap(out, ctx, store, addr, args[args.len() - 2], args[args.len() - 1]);
+                        self.compare_and_swap(
+                            out,
+                            ctx,
+                            store,
+                            addr,
+                            args[args.len() - 2],
+                            args[args.len() - 1],
+                        );
                     }
                     _ => {
                         let written = args[args.len() - 1];
@@ -659,7 +707,10 @@ impl Space<'_> {
             Prim::Error => out.fail(store, true, None),
             Prim::Random => {
                 let known = self.value_of(args[0]);
-                if !matches!(known.int, value::Flat::One(n) if n > 0) || known.bits != 0 || !known.refs.is_empty() {
+                if !matches!(known.int, value::Flat::One(n) if n > 0)
+                    || known.bits != 0
+                    || !known.refs.is_empty()
+                {
                     out.fail(store, false, None);
                 }
                 if known.int != value::Flat::None {
@@ -668,9 +719,11 @@ impl Space<'_> {
                 }
             }
             pure => {
-                let values: SmallVec<[std::rc::Rc<AbsVal>; 4]> = args.iter().map(|&arg| self.value_of(arg)).collect();
+                let values: SmallVec<[std::rc::Rc<AbsVal>; 4]> =
+                    args.iter().map(|&arg| self.value_of(arg)).collect();
                 let refs: SmallVec<[&AbsVal; 4]> = values.iter().map(|v| &**v).collect();
-                let answer = value::apply(pure, &refs, self.config.arithmetic, |a, b| self.equal(store, a, b));
+                let answer =
+                    value::apply(pure, &refs, self.config.arithmetic, |a, b| self.equal(store, a, b));
                 if answer.may_fail {
                     out.fail(store, false, None);
                 }
@@ -712,7 +765,8 @@ impl Space<'_> {
             None => {
                 let cell = self.sibling(length, ANY_CELL);
                 let unassigned = self.value(AbsVal::bits(bit::UNSPECIFIED));
-                let contents: Vec<ValId> = fill.into_iter().chain(args.iter().copied().filter(|_| fill.is_none())).collect();
+                let contents: Vec<ValId> =
+                    fill.into_iter().chain(args.iter().copied().filter(|_| fill.is_none())).collect();
                 let first = contents.first().copied().unwrap_or(unassigned);
                 for value in [first].into_iter().chain(contents) {
                     store = self.alloc(store, cell, value, true);
@@ -742,7 +796,8 @@ impl Space<'_> {
 
     fn join(&mut self, out: &mut Out, ctx: Ctx, view: View, value: ValId) {
         let known = self.value_of(value);
-        let mut wrong = known.bits != 0 || known.int != value::Flat::None || known.string != value::Flat::None;
+        let mut wrong =
+            known.bits != 0 || known.int != value::Flat::None || known.string != value::Flat::None;
         for &reference in &known.refs {
             let Reference::Thread(tid) = reference else {
                 wrong = true;
@@ -766,7 +821,15 @@ impl Space<'_> {
         }
     }
 
-    fn lock(&mut self, out: &mut Out, ctx: Ctx, store: Root, locks: &[AddrId], acquire: bool, may_fail: bool) {
+    fn lock(
+        &mut self,
+        out: &mut Out,
+        ctx: Ctx,
+        store: Root,
+        locks: &[AddrId],
+        acquire: bool,
+        may_fail: bool,
+    ) {
         for &addr in locks {
             if acquire && self.lock_bits(store, addr) & bit::UNLOCKED == 0 {
                 continue;
@@ -782,7 +845,15 @@ impl Space<'_> {
         }
     }
 
-    fn compare_and_swap(&mut self, out: &mut Out, ctx: Ctx, store: Root, addr: AddrId, old: ValId, new: ValId) {
+    fn compare_and_swap(
+        &mut self,
+        out: &mut Out,
+        ctx: Ctx,
+        store: Root,
+        addr: AddrId,
+        old: ValId,
+        new: ValId,
+    ) {
         let Some(now) = self.lookup_value(store, addr) else { return out.fail(store, false, None) };
         let (may_succeed, may_fail) = self.equal(store, &self.value_of(now), &self.value_of(old));
         if may_succeed {
@@ -800,9 +871,10 @@ impl Space<'_> {
     pub fn equal(&self, store: Root, a: &AbsVal, b: &AbsVal) -> (bool, bool) {
         let single = |reference: Reference| match reference {
             Reference::Symbol(_) | Reference::Prim(_) => true,
-            Reference::Pair(addr) | Reference::Vector(addr) | Reference::Ref(addr) | Reference::Lock(addr) => {
-                self.lookup(store, addr).is_some_and(|entry| !entry.many)
-            }
+            Reference::Pair(addr)
+            | Reference::Vector(addr)
+            | Reference::Ref(addr)
+            | Reference::Lock(addr) => self.lookup(store, addr).is_some_and(|entry| !entry.many),
             Reference::Closure(..) | Reference::Thread(_) => false,
         };
         let certainly_equal = a == b && a.exact(single);

@@ -20,9 +20,17 @@ impl Root {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Node {
     Empty,
-    Leaf { key: u32, value: u32 },
+    Leaf {
+        key: u32,
+        value: u32,
+    },
     /// Keys agree above `bit`, have `prefix` there, and go left where `bit` is clear.
-    Branch { prefix: u32, bit: u32, left: Root, right: Root },
+    Branch {
+        prefix: u32,
+        bit: u32,
+        left: Root,
+        right: Root,
+    },
 }
 
 /// All tries that were ever built.

@@ -190,7 +190,12 @@ pub struct Answer {
 }
 
 /// Applies a primitive that neither touches nor allocates memory. `concrete` computes it on integers.
-pub fn apply(prim: Prim, args: &[&AbsVal], arithmetic: Arithmetic, eq: impl Fn(&AbsVal, &AbsVal) -> (bool, bool)) -> Answer {
+pub fn apply(
+    prim: Prim,
+    args: &[&AbsVal],
+    arithmetic: Arithmetic,
+    eq: impl Fn(&AbsVal, &AbsVal) -> (bool, bool),
+) -> Answer {
     let truth = |yes: bool, no: bool| {
         let bits = if yes { bit::TRUE } else { 0 } | if no { bit::FALSE } else { 0 };
         Answer { value: AbsVal::bits(bits), may_fail: false }
@@ -273,7 +278,8 @@ fn numeric(prim: Prim, args: &[&AbsVal], arithmetic: Arithmetic) -> Answer {
     if !args.iter().all(|arg| number(arg)) {
         return Answer { value: AbsVal::default(), may_fail: true };
     }
-    let pure = args.iter().all(|arg| arg.refs.is_empty() && arg.string == Flat::None && arg.bits & !bit::REAL == 0);
+    let pure =
+        args.iter().all(|arg| arg.refs.is_empty() && arg.string == Flat::None && arg.bits & !bit::REAL == 0);
     let known: Option<SmallVec<[i64; 4]>> = args
         .iter()
         .map(|arg| match arg.int {

@@ -243,7 +243,9 @@ impl Machine<'_> {
 fn references(value: &Value, mut meet: impl FnMut(ObjId)) {
     match value {
         Value::Closure(_, env) => env.iter().for_each(|entry| meet(entry.1)),
-        Value::Pair(object) | Value::Vector(object) | Value::Ref(object) | Value::Lock(object) => meet(*object),
+        Value::Pair(object) | Value::Vector(object) | Value::Ref(object) | Value::Lock(object) => {
+            meet(*object)
+        }
         _ => {}
     }
 }
@@ -251,7 +253,9 @@ fn references(value: &Value, mut meet: impl FnMut(ObjId)) {
 fn relocate(value: &mut Value, target: &impl Fn(ObjId) -> ObjId) {
     match value {
         Value::Closure(_, env) => relocate_env(env, target),
-        Value::Pair(object) | Value::Vector(object) | Value::Ref(object) | Value::Lock(object) => *object = target(*object),
+        Value::Pair(object) | Value::Vector(object) | Value::Ref(object) | Value::Lock(object) => {
+            *object = target(*object)
+        }
         _ => {}
     }
 }

@@ -114,7 +114,8 @@ impl Search<'_, '_> {
                 self.incomplete = Some(format!("the limit of {} runs was reached", self.bounds.runs_max));
                 return;
             }
-            if let (Some(outcome), Some((thread, op, stamp))) = (level.outcomes.pop(), level.current.clone()) {
+            if let (Some(outcome), Some((thread, op, stamp))) = (level.outcomes.pop(), level.current.clone())
+            {
                 self.descend(thread, op, stamp, outcome);
                 continue;
             }
@@ -123,7 +124,8 @@ impl Search<'_, '_> {
                 level.done.insert(thread);
                 level.sleep.insert(thread);
             }
-            let next = level.backtrack.iter().copied().find(|t| !level.done.contains(t) && !level.sleep.contains(t));
+            let next =
+                level.backtrack.iter().copied().find(|t| !level.done.contains(t) && !level.sleep.contains(t));
             let Some(thread) = next else {
                 self.stack.pop();
                 continue;
@@ -199,7 +201,8 @@ impl Search<'_, '_> {
         let pending: Vec<Pending> = state.thread_ids().map(|id| machine.pending(&state, id)).collect();
         // Threads spawned before the first visible operation start with the main thread's empty clock.
         clocks.resize_with(pending.len().max(clocks.len()), Vec::new);
-        let steps: Vec<Step> = act.into_iter().chain(outcome.choices.iter().map(|&c| Step::Choose(c))).collect();
+        let steps: Vec<Step> =
+            act.into_iter().chain(outcome.choices.iter().map(|&c| Step::Choose(c))).collect();
         let stack = &self.stack;
         let path = || Schedule {
             steps: stack.iter().flat_map(|level| level.steps.iter()).chain(&steps).cloned().collect(),
@@ -225,7 +228,17 @@ impl Search<'_, '_> {
         let reduce = self.bounds.reduce;
         let sleep = if reduce { sleep } else { BTreeSet::new() };
         let done = BTreeSet::new();
-        self.stack.push(Level { state, pending, backtrack, done, sleep, clocks, current: None, outcomes: Vec::new(), steps });
+        self.stack.push(Level {
+            state,
+            pending,
+            backtrack,
+            done,
+            sleep,
+            clocks,
+            current: None,
+            outcomes: Vec::new(),
+            steps,
+        });
         if reduce {
             self.add_backtracking_points();
         }
@@ -253,7 +266,8 @@ impl Search<'_, '_> {
                 if level.pending.get(at).is_some_and(|p| matches!(p, Pending::Visible(_))) {
                     level.backtrack.insert(thread);
                 } else {
-                    let enabled = level.pending.iter().enumerate().filter(|(_, p)| matches!(p, Pending::Visible(_)));
+                    let enabled =
+                        level.pending.iter().enumerate().filter(|(_, p)| matches!(p, Pending::Visible(_)));
                     level.backtrack.extend(enabled.map(|(at, _)| ThreadId(at as u32)));
                 }
                 break;

@@ -155,7 +155,13 @@ impl Machine<'_> {
 
 impl Observed {
     /// Looks at a settled state; `path` gives the schedule that leads to it.
-    pub fn look(&mut self, machine: &Machine, state: &State, pending: &[Pending], path: &dyn Fn() -> Schedule) {
+    pub fn look(
+        &mut self,
+        machine: &Machine,
+        state: &State,
+        pending: &[Pending],
+        path: &dyn Fn() -> Schedule,
+    ) {
         for thread in &state.threads {
             if let Some(site) = thread.spawn_site
                 && !self.spawn_sites.contains_key(&thread.path)
@@ -170,10 +176,12 @@ impl Observed {
                     FailureKind::Inherited => {}
                     FailureKind::Limit => self.cut = Some(failure.message.clone()),
                     FailureKind::Raised | FailureKind::Wrong => {
-                        self.errors.entry((failure.site, failure.message.clone())).or_insert_with(|| ErrorSeen {
-                            thread: thread.path.clone(),
-                            failure: failure.clone(),
-                            schedule: path(),
+                        self.errors.entry((failure.site, failure.message.clone())).or_insert_with(|| {
+                            ErrorSeen {
+                                thread: thread.path.clone(),
+                                failure: failure.clone(),
+                                schedule: path(),
+                            }
                         });
                     }
                 }
@@ -210,16 +218,22 @@ impl Observed {
                 if loc != other || !a.action.conflicts_with(b.action) {
                     continue;
                 }
-                let (a, b, first, second) = if a.site <= b.site { (a, b, first, second) } else { (b, a, second, first) };
+                let (a, b, first, second) =
+                    if a.site <= b.site { (a, b, first, second) } else { (b, a, second, first) };
                 let key = RaceKey {
                     sites: SitePair::new(a.site, b.site),
-                    actions: if a.site == b.site && b.action < a.action { (b.action, a.action) } else { (a.action, b.action) },
+                    actions: if a.site == b.site && b.action < a.action {
+                        (b.action, a.action)
+                    } else {
+                        (a.action, b.action)
+                    },
                     origin: state.heap[loc.object.index()].origin,
                     cell: loc.cell,
                 };
                 let benign = order_is_irrelevant(state.read(loc), a, b);
                 let threads = (state.threads[first].path.clone(), state.threads[second].path.clone());
-                let seen = self.races.entry(key).or_insert_with(|| RaceSeen { threads, benign, schedule: path() });
+                let seen =
+                    self.races.entry(key).or_insert_with(|| RaceSeen { threads, benign, schedule: path() });
                 seen.benign &= benign;
             }
         }
@@ -258,8 +272,13 @@ struct Edge {
 
 /// Explores all states breadth-first, up to a number of states and until the clock runs out.
 pub fn explore(machine: &Machine, states_max: usize, clock: &Clock) -> Exploration {
-    let mut search =
-        Search { machine, nodes: Vec::new(), numbers: FxHashMap::default(), queue: VecDeque::new(), edges: Vec::new() };
+    let mut search = Search {
+        machine,
+        nodes: Vec::new(),
+        numbers: FxHashMap::default(),
+        queue: VecDeque::new(),
+        edges: Vec::new(),
+    };
     let mut observed = Observed::default();
     let mut incomplete: Option<String> = None;
     let start = machine.initial();
@@ -321,7 +340,13 @@ struct StepMade {
 }
 
 impl Search<'_, '_> {
-    fn arrive(&mut self, from: u32, step: Option<&StepMade>, outcome: Outcome, incomplete: &mut Option<String>) {
+    fn arrive(
+        &mut self,
+        from: u32,
+        step: Option<&StepMade>,
+        outcome: Outcome,
+        incomplete: &mut Option<String>,
+    ) {
         if outcome.settled == Settled::OutOfSteps {
             *incomplete = Some("a thread ran for too long without a visible operation".to_owned());
             return;
@@ -341,7 +366,14 @@ impl Search<'_, '_> {
             self.queue.push_back((to, state));
         }
         if let Some(StepMade { thread, site, action, cell, .. }) = step {
-            self.edges.push(Edge { from, to, thread: thread.clone(), site: *site, action: *action, cell: *cell });
+            self.edges.push(Edge {
+                from,
+                to,
+                thread: thread.clone(),
+                site: *site,
+                action: *action,
+                cell: *cell,
+            });
         }
     }
 
@@ -368,10 +400,8 @@ impl Search<'_, '_> {
 
     fn livelocks(&self, observed: &mut Observed) {
         let next = self.successors();
-        let graph: Vec<Vec<u32>> = next
-            .iter()
-            .map(|edges| edges.iter().map(|&e| self.edges[e as usize].to).collect())
-            .collect();
+        let graph: Vec<Vec<u32>> =
+            next.iter().map(|edges| edges.iter().map(|&e| self.edges[e as usize].to).collect()).collect();
         let component = crate::graph::components(&graph);
         let count = component.iter().max().map_or(0, |&max| max as usize + 1);
         let mut stuck = vec![true; count];

@@ -61,7 +61,12 @@ fn fold(
     })
 }
 
-fn compare(prim: Prim, args: &[Value], exact: fn(&i64, &i64) -> bool, inexact: fn(&f64, &f64) -> bool) -> Result<Value, String> {
+fn compare(
+    prim: Prim,
+    args: &[Value],
+    exact: fn(&i64, &i64) -> bool,
+    inexact: fn(&f64, &f64) -> bool,
+) -> Result<Value, String> {
     let mut result = true;
     for pair in args.windows(2) {
         result &= match (number(prim, &pair[0])?, number(prim, &pair[1])?) {
@@ -94,7 +99,9 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Str
         Prim::Add => fold(prim, args, 0, i64::checked_add, |a, b| a + b),
         Prim::Sub => fold(prim, args, 0, i64::checked_sub, |a, b| a - b),
         Prim::Mul => fold(prim, args, 1, i64::checked_mul, |a, b| a * b),
-        Prim::Div => fold(prim, args, 1, |a, b| (b != 0 && a.checked_rem(b)? == 0).then(|| a / b), |a, b| a / b),
+        Prim::Div => {
+            fold(prim, args, 1, |a, b| (b != 0 && a.checked_rem(b)? == 0).then(|| a / b), |a, b| a / b)
+        }
         Prim::Quotient => integers(prim, args).map(|(a, b)| Value::Int(a.wrapping_div(b))),
         Prim::Remainder => integers(prim, args).map(|(a, b)| Value::Int(a.wrapping_rem(b))),
         Prim::Modulo => integers(prim, args).map(|(a, b)| {
@@ -114,7 +121,9 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Str
             other => Err(format!("{} needs an integer, not {}", prim.name(), kind(other))),
         },
         Prim::Abs => match number(prim, &args[0])? {
-            Number::Int(n) => n.checked_abs().map(Value::Int).ok_or_else(|| format!("(abs {n}) does not fit into 64 bits")),
+            Number::Int(n) => {
+                n.checked_abs().map(Value::Int).ok_or_else(|| format!("(abs {n}) does not fit into 64 bits"))
+            }
             Number::Real(x) => Ok(Value::Real(x.abs())),
         },
         Prim::Min => fold(prim, args, 0, |a, b| Some(a.min(b)), f64::min),

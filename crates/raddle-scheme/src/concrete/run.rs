@@ -115,7 +115,9 @@ pub fn run(
         }
         machine.collect(&mut state);
         if settled == Settled::OutOfSteps {
-            break Ending::Limit("a thread runs on without a visible operation; is the recursion unbounded?".to_owned());
+            break Ending::Limit(
+                "a thread runs on without a visible operation; is the recursion unbounded?".to_owned(),
+            );
         }
         if let Some(ending) = failure(&state) {
             break ending;
@@ -161,7 +163,9 @@ pub fn run(
 
 fn failure(state: &State) -> Option<Ending> {
     state.threads.iter().find_map(|thread| match &thread.control {
-        Control::Failed(failure) if failure.kind == FailureKind::Limit => Some(Ending::Limit(failure.message.clone())),
+        Control::Failed(failure) if failure.kind == FailureKind::Limit => {
+            Some(Ending::Limit(failure.message.clone()))
+        }
         Control::Failed(failure) if failure.kind != FailureKind::Inherited => {
             Some(Ending::Failed { thread: thread.name(), message: failure.message.clone() })
         }
@@ -228,7 +232,9 @@ fn follow<'a>(
                 _ => Ok((ThreadId(at as u32), op)),
             }
         }
-        Pending::Blocked(op) => Err(format!("thread {} waits: {}", path_name(thread), machine.describe(state, op))),
+        Pending::Blocked(op) => {
+            Err(format!("thread {} waits: {}", path_name(thread), machine.describe(state, op)))
+        }
         _ => Err(format!("thread {} has ended", path_name(thread))),
     }
 }

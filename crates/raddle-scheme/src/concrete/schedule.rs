@@ -22,7 +22,10 @@ const STEPS_MAX: usize = 10_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A thread and, where known, what it does.
-    Act { thread: Rc<[u32]>, what: Option<String> },
+    Act {
+        thread: Rc<[u32]>,
+        what: Option<String>,
+    },
     Choose(i64),
 }
 

@@ -4,10 +4,10 @@
 //! its length, a lock one. A [`Loc`] names a cell. Objects remember where they were allocated, which gives races their
 //! names and gives the soundness tests the abstraction of every address.
 
+use crate::syntax::core::index;
 use crate::syntax::core::{ExprId, LambdaId, Program, VarId};
 use crate::syntax::prim::Prim;
 use crate::syntax::reader::Symbol;
-use crate::syntax::core::index;
 use smallvec::SmallVec;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -244,7 +244,9 @@ pub fn origin_name(program: &Program, origin: Origin, cell: u32) -> String {
     let place = |site: ExprId| program.source.place(program.span(site));
     match origin {
         Origin::Var(var) => program.var_name(var).to_owned(),
-        Origin::Pair(site, _) => format!("{} of the pair made at {}", if cell == 0 { "car" } else { "cdr" }, place(site)),
+        Origin::Pair(site, _) => {
+            format!("{} of the pair made at {}", if cell == 0 { "car" } else { "cdr" }, place(site))
+        }
         Origin::Vector(site) => format!("element {cell} of the vector made at {}", place(site)),
         Origin::Ref(site) => format!("the ref made at {}", place(site)),
         Origin::Lock(site) => format!("the lock made at {}", place(site)),

@@ -71,7 +71,10 @@ impl Machine<'_> {
             Control::Eval(expr, _) => (*expr, plan::start(self.program, *expr)),
             Control::Return(value) => {
                 let frame = thread.stack.last()?;
-                (frame.expr, plan::resume(self.program, frame.expr, frame.index, &frame.values, value.clone()))
+                (
+                    frame.expr,
+                    plan::resume(self.program, frame.expr, frame.index, &frame.values, value.clone()),
+                )
             }
             Control::Done(_) | Control::Failed(_) => return None,
         };
@@ -111,14 +114,15 @@ impl Machine<'_> {
         };
         match plan {
             Plan::Read(var) if self.program.visible_var(var) => op(Action::Read, var_loc(var), None),
-            Plan::Set { var, value } | Plan::Initialise { var, value, .. } if self.program.visible_var(var) => {
+            Plan::Set { var, value } | Plan::Initialise { var, value, .. }
+                if self.program.visible_var(var) =>
+            {
                 op(Action::Write, var_loc(var), Some(value))
             }
             Plan::CasVar { var, old, new } => {
                 // Visible even where no other thread sees the variable: a cas that spins must show as a loop.
                 let loc = var_loc(var);
-                let action =
-                    if state.read(loc).same(&old) { Action::CasSucceeds } else { Action::CasFails };
+                let action = if state.read(loc).same(&old) { Action::CasSucceeds } else { Action::CasFails };
                 op(action, loc, Some(new))
             }
             Plan::LockVar { var, acquire } => {
@@ -173,7 +177,10 @@ impl Machine<'_> {
                 cell(*object, matches!(prim, Prim::Cdr | Prim::SetCdr) as u32)
             }
             (Touch::ReadRef | Touch::WriteRef | Touch::CasRef, [Value::Ref(object), ..]) => cell(*object, 0),
-            (Touch::ReadVector | Touch::WriteVector | Touch::CasVector, [Value::Vector(object), Value::Int(at), ..]) => {
+            (
+                Touch::ReadVector | Touch::WriteVector | Touch::CasVector,
+                [Value::Vector(object), Value::Int(at), ..],
+            ) => {
                 let len = state.heap[object.index()].cells.len();
                 if (0..len as i64).contains(at) {
                     cell(*object, *at as u32)
@@ -194,7 +201,9 @@ impl Machine<'_> {
             state.threads[id.index()].control = Control::Done(value);
             return Event::None;
         }
-        let Some((site, plan)) = self.plan(state.thread(id)) else { unreachable!("the thread has not finished") };
+        let Some((site, plan)) = self.plan(state.thread(id)) else {
+            unreachable!("the thread has not finished")
+        };
         let env = self.env(state.thread(id)).clone();
         if matches!(state.thread(id).control, Control::Return(_))
             && let Some(frame) = state.threads[id.index()].stack.pop()
@@ -245,15 +254,21 @@ impl Machine<'_> {
                 Control::Eval(if test.truthy() { then } else { otherwise }, env)
             }
             Plan::OrTest { value, .. } if value.truthy() => Control::Return(value),
-            Plan::OrTest { next, .. } => self.follow(state, id, site, plan::after_false(self.program, site, next), env)?,
+            Plan::OrTest { next, .. } => {
+                self.follow(state, id, site, plan::after_false(self.program, site, next), env)?
+            }
             Plan::Bind { values } => {
-                let Expr::Let(bindings, body) = self.program.expr(site) else { unreachable!("only let binds") };
+                let Expr::Let(bindings, body) = self.program.expr(site) else {
+                    unreachable!("only let binds")
+                };
                 let vars = bindings.iter().map(|b| b.0).zip(values);
                 let env = self.extend(state, id, &env, vars)?;
                 Control::Eval(*body, env)
             }
             Plan::OpenLetrec => {
-                let Expr::Letrec(bindings, _) = self.program.expr(site) else { unreachable!("only letrec opens") };
+                let Expr::Letrec(bindings, _) = self.program.expr(site) else {
+                    unreachable!("only letrec opens")
+                };
                 let vars = bindings.iter().map(|b| (b.0, Value::Unassigned));
                 let env = self.extend(state, id, &env, vars)?;
                 self.follow(state, id, site, plan::after_initialiser(self.program, site, 0), env)?
@@ -295,7 +310,11 @@ impl Machine<'_> {
                     Control::Return(value.clone())
                 }
                 Control::Failed(failure) => {
-                    let message = format!("joined thread {}, which failed: {}", state.thread(target).name(), failure.message);
+                    let message = format!(
+                        "joined thread {}, which failed: {}",
+                        state.thread(target).name(),
+                        failure.message
+                    );
                     return Err((FailureKind::Inherited, message));
                 }
                 _ => unreachable!("a join waits until its thread has ended"),
@@ -315,7 +334,13 @@ impl Machine<'_> {
                 let loc = match state.read(loc) {
                     Value::LockState(_) => loc,
                     Value::Lock(object) => Loc { object: *object, cell: 0 },
-                    other => return Err(wrong(format!("{} is no lock but {}", self.program.var_name(var), kind(other)))),
+                    other => {
+                        return Err(wrong(format!(
+                            "{} is no lock but {}",
+                            self.program.var_name(var),
+                            kind(other)
+                        )));
+                    }
                 };
                 state.write(loc, Value::LockState(acquire));
                 Control::Return(Value::Bool(true))
@@ -452,7 +477,9 @@ impl Machine<'_> {
                 other => return Err(wrong(format!("vector-length needs a vector, not {}", kind(other)))),
             },
             Prim::NewRef => Value::Ref(state.alloc(Origin::Ref(site), context, cells(args))),
-            Prim::NewLock => Value::Lock(state.alloc(Origin::Lock(site), context, cells(&[Value::LockState(false)]))),
+            Prim::NewLock => {
+                Value::Lock(state.alloc(Origin::Lock(site), context, cells(&[Value::LockState(false)])))
+            }
             Prim::Display | Prim::Write => {
                 *event = Event::Output(self.show(state, &args[0], prim == Prim::Write));
                 Value::Unspecified
@@ -548,7 +575,12 @@ impl Machine<'_> {
     }
 
     /// Performs local steps of all threads until each is finished, blocked or about to do something visible.
-    pub fn settle(&self, state: &mut State, choose: Chooser, mut out: impl FnMut(ThreadId, Event)) -> Settled {
+    pub fn settle(
+        &self,
+        state: &mut State,
+        choose: Chooser,
+        mut out: impl FnMut(ThreadId, Event),
+    ) -> Settled {
         let mut steps = 0;
         loop {
             let mut moved = false;

@@ -21,29 +21,65 @@ pub enum Plan<V> {
     Prim(Prim),
     Read(VarId),
     /// Evaluate `child` and come back with the frame `(index, values)`.
-    Push { child: ExprId, index: u32, values: Values<V> },
+    Push {
+        child: ExprId,
+        index: u32,
+        values: Values<V>,
+    },
     /// Evaluate in tail position.
     Tail(ExprId),
     /// This is the result.
     Value(V),
-    Branch { test: V, then: ExprId, otherwise: ExprId },
+    Branch {
+        test: V,
+        then: ExprId,
+        otherwise: ExprId,
+    },
     /// The result if true, else go on with part `next` of the `or`.
-    OrTest { value: V, next: u32 },
+    OrTest {
+        value: V,
+        next: u32,
+    },
     /// Bind the variables of a `let` and evaluate its body.
-    Bind { values: Values<V> },
+    Bind {
+        values: Values<V>,
+    },
     /// Allocate the variables of a `letrec`, then evaluate its first initialiser.
     OpenLetrec,
     /// Initialise a variable of a `letrec`, then go on with initialiser `next` or the body.
-    Initialise { var: VarId, value: V, next: u32 },
-    Apply { f: V, args: Values<V> },
-    PrimApply { prim: Prim, args: Values<V> },
+    Initialise {
+        var: VarId,
+        value: V,
+        next: u32,
+    },
+    Apply {
+        f: V,
+        args: Values<V>,
+    },
+    PrimApply {
+        prim: Prim,
+        args: Values<V>,
+    },
     Spawn(ExprId),
     Join(V),
-    Set { var: VarId, value: V },
-    CasVar { var: VarId, old: V, new: V },
+    Set {
+        var: VarId,
+        value: V,
+    },
+    CasVar {
+        var: VarId,
+        old: V,
+        new: V,
+    },
     /// `acquire` (true) or `release` on a variable.
-    LockVar { var: VarId, acquire: bool },
-    LockValue { lock: V, acquire: bool },
+    LockVar {
+        var: VarId,
+        acquire: bool,
+    },
+    LockValue {
+        lock: V,
+        acquire: bool,
+    },
 }
 
 /// What evaluating an expression asks for first.
@@ -86,14 +122,24 @@ pub fn resume<V: Clone>(program: &Program, id: ExprId, index: u32, values: &[V],
             Plan::Push { child: bindings[next].1, index: next as u32, values: collect(value) }
         }
         Expr::Let(..) => Plan::Bind { values: collect(value) },
-        Expr::Letrec(bindings, _) => Plan::Initialise { var: bindings[index as usize].0, value, next: next as u32 },
+        Expr::Letrec(bindings, _) => {
+            Plan::Initialise { var: bindings[index as usize].0, value, next: next as u32 }
+        }
         Expr::Call(_, args) if index as usize == args.len() => match values.split_first() {
-            Some((f, rest)) => Plan::Apply { f: f.clone(), args: rest.iter().cloned().chain([value]).collect() },
+            Some((f, rest)) => {
+                Plan::Apply { f: f.clone(), args: rest.iter().cloned().chain([value]).collect() }
+            }
             None => Plan::Apply { f: value, args: Values::new() },
         },
-        Expr::Call(_, args) => Plan::Push { child: args[index as usize], index: next as u32, values: collect(value) },
-        Expr::PrimCall(prim, args) if next == args.len() => Plan::PrimApply { prim: *prim, args: collect(value) },
-        Expr::PrimCall(_, args) => Plan::Push { child: args[next], index: next as u32, values: collect(value) },
+        Expr::Call(_, args) => {
+            Plan::Push { child: args[index as usize], index: next as u32, values: collect(value) }
+        }
+        Expr::PrimCall(prim, args) if next == args.len() => {
+            Plan::PrimApply { prim: *prim, args: collect(value) }
+        }
+        Expr::PrimCall(_, args) => {
+            Plan::Push { child: args[next], index: next as u32, values: collect(value) }
+        }
         Expr::Join(_) => Plan::Join(value),
         Expr::CasVar(_, _, new) if index == 0 => Plan::Push { child: *new, index: 1, values: collect(value) },
         Expr::CasVar(var, ..) => Plan::CasVar { var: *var, old: values[0].clone(), new: value },

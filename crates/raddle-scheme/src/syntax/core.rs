@@ -210,7 +210,9 @@ impl Program {
                 | Expr::CasVar(var, ..)
                 | Expr::AcquireVar(var)
                 | Expr::ReleaseVar(var) => add(&mut own, *var, &self.vars),
-                Expr::Let(bindings, _) | Expr::Letrec(bindings, _) => bound.extend(bindings.iter().map(|b| b.0)),
+                Expr::Let(bindings, _) | Expr::Letrec(bindings, _) => {
+                    bound.extend(bindings.iter().map(|b| b.0))
+                }
                 Expr::Lambda(lambda) => {
                     let lambda = &self.lambdas[lambda.index()];
                     bound.extend(lambda.params.iter().copied().chain(lambda.rest));
@@ -253,7 +255,9 @@ fn children(expr: &Expr, lambdas: &[Lambda], visit: &mut impl FnMut(ExprId)) {
         Expr::Const(_) | Expr::Var(_) | Expr::Prim(_) | Expr::AcquireVar(_) | Expr::ReleaseVar(_) => {}
         Expr::Lambda(lambda) => visit(lambdas[lambda.index()].body),
         Expr::If(test, then, other) => [*test, *then, *other].into_iter().for_each(visit),
-        Expr::Or(parts) | Expr::Begin(parts) | Expr::PrimCall(_, parts) => parts.iter().copied().for_each(visit),
+        Expr::Or(parts) | Expr::Begin(parts) | Expr::PrimCall(_, parts) => {
+            parts.iter().copied().for_each(visit)
+        }
         Expr::Set(_, e) | Expr::Spawn(e) | Expr::Join(e) | Expr::Acquire(e) | Expr::Release(e) => visit(*e),
         Expr::Let(bindings, body) | Expr::Letrec(bindings, body) => {
             bindings.iter().map(|b| b.1).for_each(&mut *visit);

@@ -226,8 +226,12 @@ impl Expander {
         }
         for at in 0..library.len() as u32 {
             let datum = match library.datum(DatumId(at)) {
-                Datum::Symbol(symbol) => Datum::Symbol(self.data.symbols.intern(library.symbols.name(*symbol))),
-                Datum::List(items, tail) => Datum::List(items.iter().map(|&x| shift(x)).collect(), tail.map(shift)),
+                Datum::Symbol(symbol) => {
+                    Datum::Symbol(self.data.symbols.intern(library.symbols.name(*symbol)))
+                }
+                Datum::List(items, tail) => {
+                    Datum::List(items.iter().map(|&x| shift(x)).collect(), tail.map(shift))
+                }
                 Datum::Vector(items) => Datum::Vector(items.iter().map(|&x| shift(x)).collect()),
                 other => other.clone(),
             };
@@ -256,7 +260,9 @@ impl Expander {
                     }
                 }
             }
-            if mentioned.len() == before && candidates.iter().zip(&taken).all(|(c, t)| *t || !mentioned.contains(&c.0)) {
+            if mentioned.len() == before
+                && candidates.iter().zip(&taken).all(|(c, t)| *t || !mentioned.contains(&c.0))
+            {
                 break;
             }
         }
@@ -383,7 +389,8 @@ impl Expander {
         let last = items.iter().rposition(|&item| self.defined_name(item).is_some()).unwrap_or(0);
         if last + 1 == items.len() {
             let span = self.data.span(items[last]);
-            return self.error(SyntaxError::new(span, "a body must end with an expression, not a definition"));
+            return self
+                .error(SyntaxError::new(span, "a body must end with an expression, not a definition"));
         }
         let mut bindings: Vec<(Symbol, VarId, DatumId, bool)> = Vec::new();
         for &item in &items[..=last] {
@@ -425,7 +432,8 @@ impl Expander {
             let mut inits = Vec::with_capacity(bindings.len());
             let mut quiet = true;
             for &(name, var, item, definition) in &bindings {
-                let init = if definition { self.definition(item)? } else { self.expand_named(item, Some(name))? };
+                let init =
+                    if definition { self.definition(item)? } else { self.expand_named(item, Some(name))? };
                 quiet &= self.quiet[init.index()];
                 self.program.vars[var.index()].quiet = quiet;
                 inits.push((var, init));
@@ -461,9 +469,8 @@ impl Expander {
         match self.data.datum(id).clone() {
             Datum::Symbol(symbol) => self.reference(symbol, span),
             Datum::List(items, None) if !items.is_empty() => self.form(&items, span, name),
-            Datum::List(_, None) => {
-                self.error(SyntaxError::new(span, "() is no expression").help("the empty list is written '()"))
-            }
+            Datum::List(_, None) => self
+                .error(SyntaxError::new(span, "() is no expression").help("the empty list is written '()")),
             Datum::List(_, Some(_)) => self.error(SyntaxError::new(span, "a dotted list is no expression")),
             _ => self.quoted(id),
         }
@@ -497,7 +504,8 @@ impl Expander {
             ("lambda" | "λ", [params, body @ ..]) => match self.data.datum(*params).clone() {
                 Datum::List(params, rest) => self.lambda(&params, rest, body, span, name),
                 Datum::Symbol(_) => self.lambda(&[], Some(*params), body, span, name),
-                _ => self.error(SyntaxError::new(self.data.span(*params), "parameters are names in parentheses")),
+                _ => self
+                    .error(SyntaxError::new(self.data.span(*params), "parameters are names in parentheses")),
             },
             ("if", &[test, then]) => {
                 let (test, then) = (self.expand(test)?, self.expand(then)?);
@@ -556,7 +564,9 @@ impl Expander {
             }
             ("acquire" | "release", &[target]) => self.lock_operation(keyword == "acquire", target, span),
             ("cas", &[target, old, new]) => self.cas(target, old, new, span),
-            ("cas", &[vector, index, old, new]) => self.prim_call(Prim::CasVector, &[vector, index, old, new], span),
+            ("cas", &[vector, index, old, new]) => {
+                self.prim_call(Prim::CasVector, &[vector, index, old, new], span)
+            }
             ("assert", &[test]) => {
                 let then = self.constant(Const::Unspecified, span);
                 let text = self.constant(Const::Str("assertion failed".into()), span);
@@ -565,7 +575,8 @@ impl Expander {
                 Ok(self.emit(Expr::If(test, then, other), span))
             }
             ("define", _) => self.error(
-                SyntaxError::new(span, "a definition stands at the beginning of a body").help("use let or letrec here"),
+                SyntaxError::new(span, "a definition stands at the beginning of a body")
+                    .help("use let or letrec here"),
             ),
             (word, _) if FORMS.contains(&word) => {
                 self.error(SyntaxError::new(span, format!("malformed {word}")).help(usage(word)))
@@ -652,7 +663,9 @@ impl Expander {
     }
 
     fn and(&mut self, parts: &[DatumId], span: Span) -> Expanded {
-        let Some((&last, first)) = parts.split_last() else { return Ok(self.constant(Const::Bool(true), span)) };
+        let Some((&last, first)) = parts.split_last() else {
+            return Ok(self.constant(Const::Bool(true), span));
+        };
         let tests = first.iter().map(|&p| self.expand(p)).collect::<Result<Vec<_>, _>>()?;
         let mut result = self.expand(last)?;
         for test in tests.into_iter().rev() {
@@ -700,7 +713,8 @@ impl Expander {
     /// Splits `((name init) ...)`.
     fn bindings(&mut self, id: DatumId) -> Result<Vec<(Symbol, Span, DatumId)>, Lost> {
         let Some(items) = self.list(id) else {
-            return self.error(SyntaxError::new(self.data.span(id), "bindings are written ((name value) ...)"));
+            return self
+                .error(SyntaxError::new(self.data.span(id), "bindings are written ((name value) ...)"));
         };
         let mut out = Vec::with_capacity(items.len());
         for &item in &items {
@@ -772,7 +786,10 @@ impl Expander {
             match self.list(binding).as_deref() {
                 Some(&[name, init]) if self.symbol(name).is_some() => fields.push((name, init, name)),
                 Some(&[name, init, step]) if self.symbol(name).is_some() => fields.push((name, init, step)),
-                _ => return self.error(SyntaxError::new(self.data.span(binding), "malformed do").help(usage("do"))),
+                _ => {
+                    return self
+                        .error(SyntaxError::new(self.data.span(binding), "malformed do").help(usage("do")));
+                }
             }
         }
         let Some((&test, results)) = exit.split_first() else {
@@ -784,7 +801,8 @@ impl Expander {
             let symbol = this.data.symbols.intern(text);
             this.data.push(Datum::Symbol(symbol), span)
         };
-        let list = |this: &mut Self, items: Vec<DatumId>| this.data.push(Datum::List(items.into(), None), span);
+        let list =
+            |this: &mut Self, items: Vec<DatumId>| this.data.push(Datum::List(items.into(), None), span);
         let callee = self.data.push(Datum::Symbol(name), span);
         let again = list(self, [callee].into_iter().chain(fields.iter().map(|f| f.2)).collect());
         let begin = word(self, "begin");
@@ -856,14 +874,16 @@ impl Expander {
             let here = self.data.span(clause);
             let items = self.list(clause).unwrap_or_default();
             let Some((&choices, body)) = items.split_first() else {
-                return self.error(SyntaxError::new(here, "a clause is written ((datum ...) expression ...)"));
+                return self
+                    .error(SyntaxError::new(here, "a clause is written ((datum ...) expression ...)"));
             };
             if self.keyword(&items) == Some("else") {
                 result = Some(self.sequence(body, here)?);
                 break;
             }
             let Some(choices) = self.list(choices) else {
-                return self.error(SyntaxError::new(here, "a clause is written ((datum ...) expression ...)"));
+                return self
+                    .error(SyntaxError::new(here, "a clause is written ((datum ...) expression ...)"));
             };
             let mut tests = Vec::new();
             for &choice in &choices {
@@ -933,8 +953,9 @@ impl Expander {
 }
 
 const FORMS: &[&str] = &[
-    "quote", "lambda", "if", "when", "unless", "set!", "begin", "and", "or", "cond", "case", "let", "let*", "letrec",
-    "letrec*", "do", "spawn", "fork", "join", "acquire", "release", "cas", "assert", "define", "else", "=>",
+    "quote", "lambda", "if", "when", "unless", "set!", "begin", "and", "or", "cond", "case", "let", "let*",
+    "letrec", "letrec*", "do", "spawn", "fork", "join", "acquire", "release", "cas", "assert", "define",
+    "else", "=>",
 ];
 
 fn usage(word: &str) -> &'static str {

@@ -228,7 +228,9 @@ impl Reader {
                 SyntaxError::new(span, "quasiquotation is not part of concurrent Scheme")
                     .help("build the list with cons and list"),
             ),
-            Token::UnclosedComment => self.error(SyntaxError::new(span, "this block comment is never closed")),
+            Token::UnclosedComment => {
+                self.error(SyntaxError::new(span, "this block comment is never closed"))
+            }
             Token::Str(false) => self.error(SyntaxError::new(span, "this string is never closed")),
             Token::Str(true) => {
                 let value = self.unescape(&text[1..text.len() - 1], span);
@@ -290,7 +292,9 @@ impl Reader {
 
     fn dot(&mut self, span: Span) {
         match self.pending.last_mut() {
-            Some(Pending::List { elements, vector: false, dot: dot @ Dot::None, .. }) if !elements.is_empty() => {
+            Some(Pending::List { elements, vector: false, dot: dot @ Dot::None, .. })
+                if !elements.is_empty() =>
+            {
                 *dot = Dot::Seen;
             }
             _ => self.error(SyntaxError::new(span, "a dot belongs between the last two data of a list")),
@@ -316,8 +320,7 @@ impl Reader {
                 None
             }
         };
-        let datum =
-            if vector { Datum::Vector(elements.into()) } else { Datum::List(elements.into(), tail) };
+        let datum = if vector { Datum::Vector(elements.into()) } else { Datum::List(elements.into(), tail) };
         let id = self.data.push(datum, whole);
         self.deliver(id);
     }

@@ -41,7 +41,10 @@ impl Source {
         let text = text.into();
         let mut line_starts = vec![0];
         line_starts.extend(
-            text.bytes().enumerate().filter(|&(at, byte)| byte == b'\n' && at < SOURCE_BYTES_MAX).map(|(at, _)| at as u32 + 1),
+            text.bytes()
+                .enumerate()
+                .filter(|&(at, byte)| byte == b'\n' && at < SOURCE_BYTES_MAX)
+                .map(|(at, _)| at as u32 + 1),
         );
         Source { name: name.into(), text, line_starts }
     }

@@ -1,0 +1,21 @@
+;; One slot, one producer, one consumer; both poll under a lock.
+(define lock (new-lock))
+(define slot (make-vector 1 0))
+(define full #f)
+(define (put x)
+  (acquire lock)
+  (if full
+      (begin (release lock) (put x))
+      (begin (vector-set! slot 0 x) (set! full #t) (release lock))))
+(define (take)
+  (acquire lock)
+  (if full
+      (let ((x (vector-ref slot 0)))
+        (set! full #f)
+        (release lock)
+        x)
+      (begin (release lock) (take))))
+(define producer (spawn (begin (put 1) (put 2))))
+(define consumer (spawn (let* ((a (take)) (b (take))) (+ (* 10 a) b))))
+(join producer)
+(assert (= (join consumer) 12))

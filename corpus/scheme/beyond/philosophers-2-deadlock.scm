@@ -1,0 +1,12 @@
+;; 2 philosophers who all take their left fork first: a deadlock when all are quick.
+(define fork-1 (new-lock))
+(define fork-2 (new-lock))
+(define (dine first second)
+  (acquire first)
+  (acquire second)
+  (release second)
+  (release first))
+(define philosopher-1 (spawn (dine fork-1 fork-2)))
+(define philosopher-2 (spawn (dine fork-2 fork-1)))
+(join philosopher-1)
+(join philosopher-2)

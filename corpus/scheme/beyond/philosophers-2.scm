@@ -1,0 +1,12 @@
+;; 2 philosophers who take the lower-numbered fork first: no deadlock.
+(define fork-1 (new-lock))
+(define fork-2 (new-lock))
+(define (dine first second)
+  (acquire first)
+  (acquire second)
+  (release second)
+  (release first))
+(define philosopher-1 (spawn (dine fork-1 fork-2)))
+(define philosopher-2 (spawn (dine fork-1 fork-2)))
+(join philosopher-1)
+(join philosopher-2)

@@ -1,0 +1,28 @@
+;; A lock-free stack whose cells are reused: between reading the top and swapping it, another thread pops two cells and
+;; pushes the first one back. The top looks the same, its successor is not (the ABA problem).
+(define node-c (cons 'c '()))
+(define node-b (cons 'b node-c))
+(define node-a (cons 'a node-b))
+(define top node-a)
+(define b-in-use #f)
+(define (pop)
+  (let* ((old top)
+         (next (cdr old)))
+    (if (cas top old next)
+        old
+        (pop))))
+(define (push-back node)
+  (let ((old top))
+    (set-cdr! node old)
+    (if (not (cas top old node))
+        (push-back node))))
+(define slow (spawn (pop)))
+(define quick
+  (spawn (let* ((first (pop))
+                (second (pop)))
+           (push-back first)
+           second)))
+(define taken (join quick))
+(join slow)
+(if (eq? taken top)
+    (error "a cell that was popped is on the stack"))

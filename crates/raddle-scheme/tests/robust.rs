@@ -1,0 +1,173 @@
+//! Malformed, huge, deep and endless programs: an error or an honest limit, never a crash.
+
+use raddle_scheme::analyze::{Options, analyze};
+use raddle_scheme::concrete::run::{Dice, Ending, Scheduler, run};
+use raddle_scheme::concrete::schedule::Schedule;
+use raddle_scheme::concrete::state::Machine;
+use raddle_scheme::finding::Verdict;
+use raddle_scheme::limits::Clock;
+use raddle_scheme::{Source, parse, render};
+use std::time::Duration;
+
+fn small() -> Options {
+    Options {
+        abstract_states_max: 500,
+        concrete_states_max: 500,
+        timeout: Duration::from_secs(20),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_million_lines() {
+    let mut text = String::new();
+    for line in 0..1_000_000 {
+        text += &format!("(define v{line} {line})\n");
+    }
+    text += "(+ v0 v999999)\n";
+    let program = parse(Source::new("big.scm", text)).expect("it is well formed");
+    assert_eq!(program.vars.len(), 1_000_000);
+    let machine = Machine::new(&program);
+    let end = run(&machine, Scheduler::RoundRobin, 0, 10_000_000, &Clock::unlimited(), |_| {}).ending;
+    assert!(matches!(end, Ending::Finished(_) | Ending::Limit(_)), "{end:?}");
+}
+
+#[test]
+fn deep_nesting() {
+    let depth = 200_000;
+    for (open, middle, close) in
+        [("(", "x", ")"), ("(lambda () ", "1", ")"), ("'", "x", ""), ("(if #t ", "1", " 2)")]
+    {
+        let text = open.repeat(depth) + middle + &close.repeat(depth);
+        let source = Source::new("deep.scm", text);
+        if let Err(errors) = parse(source.clone()) {
+            assert!(!render::syntax_errors(&source, &errors[..1.min(errors.len())], false).is_empty());
+        }
+    }
+    // Long chains are not deep.
+    let clauses: String = (0..50_000).map(|n| format!("((= x {n}) {n})")).collect();
+    assert!(parse(Source::new("long.scm", format!("(define x 1) (cond {clauses})"))).is_ok());
+    let items = "1 ".repeat(100_000);
+    assert!(parse(Source::new("list.scm", format!("'({items})"))).is_ok());
+}
+
+#[test]
+fn unbounded_recursion_is_a_limit() {
+    for text in [
+        "(define (f n) (+ 1 (f (+ n 1)))) (f 0)",
+        "(define (f n) (f (+ n 1))) (f 0)",
+        "(define (f l) (f (cons 1 l))) (f '())",
+        "(define x 0) (define (f) (set! x (+ x 1)) (f)) (define t (spawn (f))) (define u (spawn (f))) (join t)",
+        "(define (f) (spawn (f)) (f)) (f)",
+    ] {
+        let program = parse(Source::new("endless.scm", text)).expect("well formed");
+        let report = analyze(
+            &program,
+            &small(),
+            &Clock::new(Some(Duration::from_secs(20)), Default::default()),
+            &mut |_| {},
+        );
+        let honest = match &report.verdict {
+            Verdict::Unknown(reason) => !reason.is_empty(),
+            // The racing counter has findings; a program that only recurses may be proven free of races.
+            Verdict::Found | Verdict::Clean(_) => true,
+        };
+        assert!(honest, "{text}: {:?}", report.verdict);
+        let end =
+            run(&Machine::new(&program), Scheduler::RoundRobin, 0, 2_000, &Clock::unlimited(), |_| {}).ending;
+        assert!(matches!(end, Ending::Limit(_)), "{text}: {end:?}");
+    }
+}
+
+#[test]
+fn malformed_programs_have_errors_with_places() {
+    for text in [
+        "(",
+        ")",
+        "(define)",
+        "(let ((x)) x)",
+        "(lambda (1) 1)",
+        "(if)",
+        "(set! y 1)",
+        "undefined",
+        "(car)",
+        "(cons 1)",
+        "(let loop ((x 1) 2) x)",
+        "(cond (else 1) (2 3))",
+        "(quote)",
+        "(spawn)",
+        "(acquire)",
+        "(lambda (x x) x)",
+        "()",
+        "(1 . 2)",
+        "(define x 1) (set! x)",
+        "(case 1 (2 3))",
+        "(do 1 2)",
+        "(begin (define x 1))(y)",
+        "\"abc",
+        "#\\nosuchname",
+    ] {
+        let source = Source::new("bad.scm", text);
+        let errors = parse(source.clone()).expect_err(text);
+        assert!(!errors.is_empty(), "{text}");
+        let shown = render::syntax_errors(&source, &errors, false);
+        assert!(shown.contains("error"), "{text}: {shown}");
+    }
+}
+
+/// The stable twin of the fuzz target: mutated programs neither panic in the reader nor in the machines.
+#[test]
+fn mutated_programs_do_no_harm() {
+    let seeds = [
+        include_str!("../../../corpus/scheme/cas/pcounter.scm"),
+        include_str!("../../../corpus/scheme/lock/deadlock.scm"),
+        include_str!("../../../corpus/scheme/beyond/work-queue.scm"),
+    ];
+    let pieces = [
+        "(",
+        ")",
+        "'",
+        "#",
+        "\"",
+        "\\",
+        ".",
+        "#|",
+        "|#",
+        "#;",
+        "λ",
+        "lambda",
+        "(let loop ())",
+        "#(",
+        "1e999",
+        "cas",
+        " ",
+    ];
+    let rounds = std::env::var("RADDLE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000u64);
+    for round in 0..rounds {
+        let mut dice = Dice::new(round + 77);
+        let mut text: Vec<char> = seeds[dice.below(3) as usize].chars().collect();
+        for _ in 0..=dice.below(4) {
+            let at = dice.below(text.len() as u64 + 1) as usize;
+            match dice.below(3) {
+                0 if at < text.len() => {
+                    text.remove(at);
+                }
+                1 => {
+                    let piece = pieces[dice.below(pieces.len() as u64) as usize];
+                    piece.chars().rev().for_each(|c| text.insert(at, c));
+                }
+                _ => {
+                    let end = (at + dice.below(30) as usize).min(text.len());
+                    let part: Vec<char> = text[at.min(end)..end].to_vec();
+                    text.splice(at..at, part);
+                }
+            }
+        }
+        let text: String = text.into_iter().collect();
+        if let Ok(program) = parse(Source::new("mutated.scm", text)) {
+            run(&Machine::new(&program), Scheduler::Random(round), round, 300, &Clock::unlimited(), |_| {});
+        }
+        let _ =
+            Schedule::parse(&format!("raddle scheme schedule 1\n{round} {}", pieces[(round % 17) as usize]));
+    }
+}

@@ -1,0 +1,272 @@
+//! `raddle scheme`: static analysis of concurrent Scheme, and running it under a schedule.
+
+use super::{Ctx, Exit};
+use anyhow::Context;
+use raddle_scheme::abs::space::Config;
+use raddle_scheme::analyze::{Options, analyze};
+use raddle_scheme::concrete::run::{Ending, Note, Scheduler, run as run_program};
+use raddle_scheme::concrete::schedule::Schedule;
+use raddle_scheme::concrete::state::{Machine, path_name};
+use raddle_scheme::finding::{Report, Verdict};
+use raddle_scheme::limits::Clock;
+use raddle_scheme::{Program, Source, parse, render, tool};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Find races and deadlocks in a concurrent Scheme program without running it
+#[derive(clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  raddle scheme counter.scm                     prove it, or find what is wrong\n  \
+                  raddle scheme counter.scm --stats             with the cost of each phase\n  \
+                  raddle scheme counter.scm --paper -k 1        the published analyses, as published\n  \
+                  raddle scheme counter.scm --graph states.svg  the abstract state graph, errors red\n  \
+                  raddle scheme run counter.scm --seed 7        one run under a random schedule\n  \
+                  raddle scheme run counter.scm --schedule S    replay a schedule (a file, or 1.1,1.2,1.1)\n\n\
+                  Exit status: 0 nothing found, 1 something found, 2 trouble (or, with `unknown`, a limit was met)."
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Sub>,
+    /// The program.
+    #[arg(required = true)]
+    file: Option<PathBuf>,
+    /// Analyse as the paper does (P(CEK*)S, its conflict and deadlock analyses), nothing more.
+    #[arg(long)]
+    paper: bool,
+    /// Length of call strings (k-CFA).
+    #[arg(short, default_value_t = 1)]
+    k: usize,
+    /// Abstract garbage collection: on by default, off by default with --paper.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    gc: Option<bool>,
+    /// Partial order reduction of the abstract machine.
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    por: bool,
+    /// Do not explore abstract states below known ones.
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    subsume: bool,
+    /// Write the abstract state graph: DOT, or SVG if the name ends in .svg.
+    #[arg(long, value_name = "FILE")]
+    graph: Option<PathBuf>,
+    /// States, edges and time of each phase, and of the abstract machine with and without garbage collection.
+    #[arg(long)]
+    stats: bool,
+    /// The report as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Seconds after which what is not decided is unknown.
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
+    timeout: f64,
+    /// Abstract states after which the machine gives up.
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    max_states: usize,
+    /// Concrete states that are explored to confirm suspects.
+    #[arg(long, default_value_t = 200_000, value_name = "N")]
+    max_concrete_states: usize,
+    /// Store the schedule of each confirmed finding in this directory.
+    #[arg(long, value_name = "DIR")]
+    schedules: Option<PathBuf>,
+}
+
+#[derive(clap::Subcommand)]
+enum Sub {
+    /// Run the program under a schedule, step by step.
+    Run(RunArgs),
+}
+
+#[derive(clap::Args)]
+struct RunArgs {
+    /// The program.
+    file: PathBuf,
+    /// A schedule to replay: a file, or threads such as 1.1,1.2,1.1.
+    #[arg(long, value_name = "S", conflicts_with = "seed")]
+    schedule: Option<String>,
+    /// Choose threads at random from this seed (default: threads take turns).
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Steps after which a run is given up.
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    max_steps: usize,
+    /// Write down the schedule of this run.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    if let Some(Sub::Run(args)) = args.command {
+        return replay(args, ctx);
+    }
+    let file = args.file.clone().context("no program given")?;
+    let Some(program) = load(&file, ctx)? else { return Ok(Exit::Trouble) };
+    anyhow::ensure!(args.timeout > 0.0 && args.timeout < 1e9, "--timeout needs a positive number of seconds");
+    let timeout = Duration::from_secs_f64(args.timeout);
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
+        .context("cannot watch for Ctrl-C")?;
+    let clock = Clock::new(Some(timeout), stop);
+    let options = Options {
+        k: args.k,
+        gc: args.gc.unwrap_or(true),
+        por: args.por,
+        subsume: args.subsume,
+        abstract_states_max: args.max_states,
+        concrete_states_max: args.max_concrete_states,
+        timeout,
+    };
+    let config = if args.paper { Config::paper(args.k, args.gc.unwrap_or(false)) } else { options.config() };
+    let spinner = ctx.progress().then(indicatif::ProgressBar::new_spinner);
+    let mut progress = |phase: &str| {
+        if let Some(spinner) = &spinner {
+            spinner.set_message(phase.to_owned());
+            spinner.enable_steady_tick(Duration::from_millis(100));
+        }
+    };
+    let report = if args.paper {
+        progress("abstract interleavings, as published");
+        tool::paper_report(&program, config, args.max_states, &clock).0
+    } else {
+        analyze(&program, &options, &clock, &mut progress)
+    };
+    let costs = if args.stats { tool::costs(&program, config, args.max_states, &clock) } else { Vec::new() };
+    if let Some(path) = &args.graph {
+        let svg = path.extension().is_some_and(|extension| extension == "svg");
+        let picture = tool::picture(&program, config, svg, args.max_states, &clock);
+        std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(spinner) = spinner {
+        spinner.finish_and_clear();
+    }
+    if let Some(folder) = &args.schedules {
+        store_schedules(folder, &report)?;
+    }
+    if args.json {
+        let mut value = serde_json::to_value(&report)?;
+        if args.stats {
+            value["costs"] = serde_json::to_value(&costs)?;
+        }
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    } else {
+        print!("{}", render::report(&program.source, &report, ctx.color_stdout()));
+        if args.stats {
+            print!("{}", render::phases(&report));
+            for cost in &costs {
+                let gc = if cost.gc { "abstract, with GC" } else { "abstract, without GC" };
+                let tables: Vec<String> =
+                    cost.tables.iter().map(|(name, size)| format!("{size} {name}")).collect();
+                println!(
+                    "{gc:<24} {:>9} {:>9} {:>9.4}  {}",
+                    cost.states,
+                    cost.edges,
+                    cost.seconds,
+                    tables.join(", ")
+                );
+            }
+        }
+    }
+    Ok(match (report.serious(), &report.verdict) {
+        _ if clock.interrupted() => Exit::Status(130),
+        (0, Verdict::Unknown(_)) => Exit::Trouble,
+        (0, _) => Exit::Clean,
+        _ => Exit::Found,
+    })
+}
+
+/// Reads and expands a program; its mistakes are shown here.
+fn load(file: &Path, ctx: &Ctx) -> anyhow::Result<Option<Program>> {
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", file.display()))?;
+    let source = Source::new(file.display().to_string(), text);
+    match parse(source.clone()) {
+        Ok(program) => Ok(Some(program)),
+        Err(errors) => {
+            eprint!("{}", render::syntax_errors(&source, &errors, ctx.color_stderr()));
+            Ok(None)
+        }
+    }
+}
+
+fn store_schedules(folder: &Path, report: &Report) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for (at, finding) in report.findings.iter().enumerate() {
+        if let Some(schedule) = &finding.schedule {
+            let path = folder.join(format!("{}-{}.schedule", at + 1, finding.kind.title().replace(' ', "-")));
+            let text = schedule.text(&finding.message);
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let Some(program) = load(&args.file, ctx)? else { return Ok(Exit::Trouble) };
+    let scheduler = match (&args.schedule, args.seed) {
+        (Some(schedule), _) => {
+            let text = if Path::new(schedule).is_file() {
+                std::fs::read_to_string(schedule).with_context(|| format!("cannot read {schedule}"))?
+            } else {
+                schedule.clone()
+            };
+            let parsed = Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{schedule}: {error}"))?;
+            Scheduler::Replay(parsed)
+        }
+        (None, Some(seed)) => Scheduler::Random(seed),
+        (None, None) => Scheduler::RoundRobin,
+    };
+    let steps = matches!(scheduler, Scheduler::Replay(_)) || ctx.verbose > 0;
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
+        .context("cannot watch for Ctrl-C")?;
+    let machine = Machine::new(&program);
+    let clock = Clock::new(None, stop);
+    let mut number = 0;
+    let run =
+        run_program(&machine, scheduler, args.seed.unwrap_or(0), args.max_steps, &clock, |note| match note {
+            Note::Step { thread, what } if steps && !ctx.quiet => {
+                number += 1;
+                println!("{number:>5}  {thread:<8} {what}");
+            }
+            Note::Output { text, .. } => print!("{text}"),
+            Note::Step { .. } => {}
+        });
+    if let Some(path) = &args.output {
+        let text = run.schedule.text("");
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(match run.ending {
+        Ending::Finished(value) => {
+            println!("=> {value}");
+            Exit::Clean
+        }
+        Ending::Deadlock(stuck) => {
+            println!("deadlock:");
+            for stand in stuck {
+                let place = program.source.place(program.span(stand.site));
+                println!("  thread {} waits at {place} ({})", path_name(&stand.thread), stand.action.word());
+            }
+            Exit::Found
+        }
+        Ending::Failed { thread, message } => {
+            println!("error in thread {thread}: {message}");
+            Exit::Found
+        }
+        Ending::ScheduleEnds { pending, race } => {
+            println!("the schedule ends here:");
+            pending.iter().for_each(|line| println!("  {line}"));
+            match race {
+                Some((a, b)) => {
+                    println!("race: threads {a} and {b} are about to access the same memory");
+                    Exit::Found
+                }
+                None => Exit::Clean,
+            }
+        }
+        Ending::Diverged { step, message } => {
+            anyhow::bail!("the schedule does not fit the program at step {step}: {message}")
+        }
+        Ending::Limit(reason) => anyhow::bail!("gave up: {reason}"),
+    })
+}
