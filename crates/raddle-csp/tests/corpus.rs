@@ -131,9 +131,11 @@ fn list(items: &[String]) -> String {
 }
 
 fn written(manifest: &Manifest) -> String {
-    let mut out = String::from("# What `raddle csp check` has to answer; see crates/raddle-csp/tests/corpus.rs.\n");
+    let mut out =
+        String::from("# What `raddle csp check` has to answer; see crates/raddle-csp/tests/corpus.rs.\n");
     for print in &manifest.print {
-        write!(out, "\n[[print]]\ntext = {}\nvalue = {}\n", quoted(&print.text), quoted(&print.value)).unwrap();
+        write!(out, "\n[[print]]\ntext = {}\nvalue = {}\n", quoted(&print.text), quoted(&print.value))
+            .unwrap();
     }
     for expected in &manifest.assert {
         write!(out, "\n[[assert]]\ntext = {}\nholds = {}\n", quoted(&expected.text), expected.holds).unwrap();
@@ -176,7 +178,9 @@ fn every_script_gives_the_verdicts_of_its_manifest() {
 /// What a counterexample says must not depend on how many threads looked for it.
 #[test]
 fn two_workers_give_the_same_counterexamples() {
-    for name in ["appendix-a-2-1-deadlock.csp", "dining-philosophers.csp", "peterson.csp", "peg-solitaire.csp"] {
+    for name in
+        ["appendix-a-2-1-deadlock.csp", "dining-philosophers.csp", "peterson.csp", "peg-solitaire.csp"]
+    {
         let path = folder().join(name);
         let one = observe(&path, &CheckOptions::default());
         let two = observe(&path, &CheckOptions { workers: 2, ..CheckOptions::default() });

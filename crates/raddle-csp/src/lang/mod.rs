@@ -12,6 +12,8 @@ pub mod builtin;
 mod copy;
 pub mod diagnostic;
 pub mod eval;
+pub mod format;
+pub mod graph;
 pub mod load;
 pub mod parser;
 pub mod resolve;
