@@ -2,6 +2,8 @@
 
 pub mod bench;
 pub mod corpus;
+pub mod external;
 pub mod project;
+pub mod results;
 pub mod setup;
 pub mod test;

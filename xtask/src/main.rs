@@ -1,7 +1,7 @@
 //! Chores: set-up, test, bench, corpus, external programs, results. Nothing here is needed by users.
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, corpus, test};
+use xtask::{bench, corpus, external, results, test};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Chores of the Raddle project")]
@@ -16,6 +16,10 @@ enum Chore {
     Bench(bench::Args),
     /// Run the programs of the corpus natively and recorded, and compare.
     Corpus(corpus::Args),
+    /// Build real programs from Debian's sources and compare native with recorded runs (opt-in).
+    External(external::Args),
+    /// Make docs/results.md from kept bench results.
+    Results,
     /// Install what is needed, then check formatting, lints and all tests.
     Test(test::Args),
 }
@@ -24,6 +28,8 @@ fn main() -> std::process::ExitCode {
     let result = match Cli::parse().chore {
         Chore::Bench(args) => bench::run(&args),
         Chore::Corpus(args) => corpus::run(&args),
+        Chore::External(args) => external::run(&args),
+        Chore::Results => results::run(),
         Chore::Test(args) => test::run(&args),
     };
     match result {

@@ -38,7 +38,8 @@ struct Raw {
 }
 
 /// Keys for the tools that report.
-const VERDICT_KEYS: &[&str] = &["online", "predict", "explore", "finding"];
+const VERDICT_KEYS: &[&str] =
+    &["online", "predict", "explore", "finding", "weak", "unreachable", "reachable"];
 
 /// How a program must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

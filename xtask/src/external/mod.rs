@@ -1,0 +1,152 @@
+//! Real programs: Debian source packages, built with `raddle cc` and `raddle c++`, run natively and recorded on a real workload, and
+//! compared byte for byte. Opt-in, because it downloads sources and takes its time.
+//!
+//! Sources come from wherever this machine's own packages come from ([`source`]). Each program is one entry of
+//! [`PROGRAMS`]: how it is configured and built, and a workload that returns bytes. Native and recorded bytes must be equal.
+
+mod source;
+mod workload;
+
+use crate::project;
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Take the Debian source packages, build them with raddle, and compare native and recorded runs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only these (default: pbzip2, memcached, sqlite3, x264).
+    programs: Vec<String>,
+    /// The compiler behind raddle and for the native build (default: as `raddle cc` chooses).
+    #[arg(long, value_name = "COMPILER")]
+    compiler: Option<String>,
+}
+
+/// How to run a program: the words in front of it (none, or `raddle record ... --`).
+pub(crate) type Prefix<'a> = &'a [PathBuf];
+
+type Workload = fn(program: &Path, prefix: Prefix<'_>, scratch: &Path) -> anyhow::Result<Vec<u8>>;
+
+struct Program {
+    name: &'static str,
+    /// Debian packages that its build needs.
+    needs: &'static [&'static str],
+    /// Shell commands run in the source folder with CC and CXX set.
+    build: &'static str,
+    binary: &'static str,
+    workload: Workload,
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "pbzip2",
+        needs: &["libbz2-dev"],
+        build: "make CXX=\"$CXX\" CXXFLAGS='-O2 -D_LARGEFILE64_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -D_POSIX_PTHREAD_SEMANTICS -DUSE_STACKSIZE_CUSTOMIZATION' pbzip2",
+        binary: "pbzip2",
+        workload: workload::pbzip2,
+    },
+    Program {
+        name: "memcached",
+        needs: &["libevent-dev"],
+        build: "./configure -q --disable-docs && make -s memcached",
+        binary: "memcached",
+        workload: workload::memcached,
+    },
+    Program {
+        name: "sqlite3",
+        needs: &["tcl"],
+        build: "./configure -q --disable-tcl --disable-readline --disable-shared CFLAGS='-O2 -DSQLITE_MAX_WORKER_THREADS=8' && make -s sqlite3",
+        binary: "sqlite3",
+        workload: workload::sqlite3,
+    },
+    Program {
+        name: "x264",
+        needs: &[],
+        build: "./configure --disable-asm --disable-opencl --disable-lavf --disable-swscale --disable-gpac --disable-lsmash && make -s x264",
+        binary: "x264",
+        workload: workload::x264,
+    },
+];
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let names: Vec<&str> = PROGRAMS.iter().map(|program| program.name).collect();
+    if let Some(unknown) = args.programs.iter().find(|name| !names.contains(&name.as_str())) {
+        bail!("no external program {unknown:?}; there are: {}", names.join(", "));
+    }
+    let raddle = project::release_raddle()?;
+    let folder = project::target().join("external");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let compiler =
+        args.compiler.clone().or_else(|| project::newest("clang").map(|path| path.display().to_string()));
+    let compiler = compiler.unwrap_or_else(|| "gcc".into());
+    let mut failed = Vec::new();
+    for program in PROGRAMS {
+        if !args.programs.is_empty() && !args.programs.iter().any(|name| name == program.name) {
+            continue;
+        }
+        println!("{}: building", program.name);
+        match check(program, &raddle, &compiler, &folder) {
+            Ok(bytes) => println!("{}: native and recorded output are equal ({bytes} bytes)", program.name),
+            Err(error) => {
+                println!("{}: FAILED: {error:#}", program.name);
+                failed.push(program.name);
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!("these do not pass: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn check(program: &Program, raddle: &Path, compiler: &str, folder: &Path) -> anyhow::Result<usize> {
+    source::install(program.needs)?;
+    let sources = source::fetch(program.name, folder)?;
+    let native = build(program, &sources, folder, "native", compiler, &cxx_of(compiler))?;
+    let (cc, cxx) = (format!("{} cc", raddle.display()), format!("{} c++", raddle.display()));
+    let recorded = build(program, &sources, folder, "recorded", &cc, &cxx)?;
+    let scratch = tempfile::tempdir()?;
+    let expected = (program.workload)(&native, &[], scratch.path()).context("native run")?;
+    let trace = folder.join(format!("{}.trace", program.name));
+    let prefix: Vec<PathBuf> = vec![raddle.to_owned(), "record".into(), "-o".into(), trace, "--".into()];
+    let found = (program.workload)(&recorded, &prefix, scratch.path()).context("recorded run")?;
+    if found != expected {
+        bail!(
+            "the recorded run's output differs from the native one's ({} and {} bytes)",
+            found.len(),
+            expected.len()
+        );
+    }
+    Ok(found.len())
+}
+
+fn cxx_of(compiler: &str) -> String {
+    compiler.replace("clang", "clang++").replace("gcc", "g++")
+}
+
+/// Builds in a copy of the sources, once; a finished build is kept.
+fn build(
+    program: &Program,
+    sources: &Path,
+    folder: &Path,
+    kind: &str,
+    cc: &str,
+    cxx: &str,
+) -> anyhow::Result<PathBuf> {
+    let place = folder.join(format!("{}-{kind}", program.name));
+    let _ = std::fs::remove_dir_all(&place);
+    project::run(Command::new("cp").arg("-a").arg(sources).arg(&place))?;
+    let log = std::fs::File::create(folder.join(format!("{}-{kind}.log", program.name)))?;
+    project::run(
+        Command::new("sh")
+            .args(["-e", "-c", program.build])
+            .current_dir(&place)
+            .env("CC", cc)
+            .env("CXX", cxx)
+            .env("MAKEFLAGS", format!("-j{}", std::thread::available_parallelism().map_or(1, usize::from)))
+            .stdout(log.try_clone()?)
+            .stderr(log),
+    )
+    .with_context(|| format!("see {}-{kind}.log in {}", program.name, folder.display()))?;
+    Ok(place.join(program.binary))
+}
