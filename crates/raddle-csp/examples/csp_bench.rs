@@ -19,7 +19,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("csp_bench: {message}");
-            eprintln!("usage: csp_bench philosophers|scheduler|mutual-exclusion N [--left-handed] [--workers N] [--memory-limit BYTES] [--por] [--repeat N]");
+            eprintln!(
+                "usage: csp_bench philosophers|scheduler|mutual-exclusion N [--left-handed] [--workers N] [--memory-limit BYTES] [--por] [--repeat N]"
+            );
             ExitCode::from(2)
         }
     }

@@ -186,7 +186,12 @@ pub fn mutual_exclusion(n: usize) -> BenchModel {
     let body = arena.prefixes(spec);
     equations.define(&arena, exclusive, body);
     let property = Property::Refines { model: SemanticModel::Traces, spec: exclusive, implementation };
-    BenchModel { name: format!("mutual_exclusion({n})"), arena, equations, assertion: Assertion::new(property) }
+    BenchModel {
+        name: format!("mutual_exclusion({n})"),
+        arena,
+        equations,
+        assertion: Assertion::new(property),
+    }
 }
 
 fn alphabetised(arena: &mut Processes, operands: Vec<(ProcId, Vec<EventId>)>) -> ProcId {

@@ -13,7 +13,8 @@ use raddle_csp::engine::{Behaviour, CheckError, CheckOptions, Checker, Outcome, 
 use raddle_csp::process::{Compression, Equations, EventId, ProcId, Processes};
 
 fn run(model: &mut BenchModel, options: &CheckOptions) -> Outcome {
-    check(&mut model.arena, &mut model.equations, &model.assertion, options).expect("the model is well formed")
+    check(&mut model.arena, &mut model.equations, &model.assertion, options)
+        .expect("the model is well formed")
 }
 
 fn process_of(model: &BenchModel) -> ProcId {
@@ -29,7 +30,8 @@ fn counts_are_those_of_brute_force() {
     for mut model in [philosophers(2, true), philosophers(3, true), philosophers(4, true)] {
         let process = process_of(&model);
         let states =
-            Machine::of_term(&mut Firing::new(&mut model.arena, &mut model.equations), process, 100_000).unwrap();
+            Machine::of_term(&mut Firing::new(&mut model.arena, &mut model.equations), process, 100_000)
+                .unwrap();
         let outcome = run(&mut model, &CheckOptions::default());
         assert!(outcome.holds, "{}", model.name);
         assert_eq!(outcome.statistics.pairs as usize, states.len(), "{}", model.name);
@@ -143,7 +145,9 @@ fn shortest_counterexamples_count_visible_events() {
     assert_eq!(counterexample.path.iter().filter(|s| s.event == EventId::TAU).count(), 5);
     let hidden = run(&mut hidden_philosophers(), &CheckOptions::default());
     assert_eq!(hidden.counterexamples[0].trace, []);
-    assert!(matches!(&hidden.counterexamples[0].behaviour, Behaviour::Divergence { cycle } if !cycle.is_empty()));
+    assert!(
+        matches!(&hidden.counterexamples[0].behaviour, Behaviour::Divergence { cycle } if !cycle.is_empty())
+    );
 }
 
 #[test]
@@ -170,12 +174,14 @@ fn several_counterexamples_are_different() {
     model.assertion = Assertion::new(property);
     let mut open = philosophers(3, true);
     let implementation = process_of(&open);
-    let property = Property::Refines { model: SemanticModel::Failures, spec: open.arena.stop(), implementation };
+    let property =
+        Property::Refines { model: SemanticModel::Failures, spec: open.arena.stop(), implementation };
     open.assertion = Assertion::new(property);
     let options = CheckOptions { counterexamples: 5, ..CheckOptions::default() };
     let outcome = run(&mut open, &options);
     assert_eq!(outcome.counterexamples.len(), 3, "any of the three can sit down, and STOP may refuse all");
-    let mut kinds: Vec<String> = outcome.counterexamples.iter().map(|c| format!("{:?}", c.behaviour)).collect();
+    let mut kinds: Vec<String> =
+        outcome.counterexamples.iter().map(|c| format!("{:?}", c.behaviour)).collect();
     kinds.dedup();
     assert_eq!(kinds.len(), 3);
     assert_eq!(run(&mut model, &options).counterexamples.len(), 1, "only the first task can start");
@@ -206,7 +212,12 @@ fn tiny() -> (Processes, Equations, EventId, EventId) {
     (arena, Equations::default(), a, b)
 }
 
-fn deadlock_free(arena: &mut Processes, equations: &mut Equations, process: ProcId, options: &CheckOptions) -> Result<Outcome, CheckError> {
+fn deadlock_free(
+    arena: &mut Processes,
+    equations: &mut Equations,
+    process: ProcId,
+    options: &CheckOptions,
+) -> Result<Outcome, CheckError> {
     let property = Property::DeadlockFree { model: SemanticModel::Failures, process };
     check(arena, equations, &Assertion::new(property), options)
 }
@@ -231,7 +242,8 @@ fn unguarded_recursion_is_an_error() {
     let divergent = arena.internal_choice(vec![p, prefixed]);
     equations.define(&arena, p, divergent);
     let property = Property::DivergenceFree { process: p };
-    let outcome = check(&mut arena, &mut equations, &Assertion::new(property), &CheckOptions::default()).unwrap();
+    let outcome =
+        check(&mut arena, &mut equations, &Assertion::new(property), &CheckOptions::default()).unwrap();
     assert!(!outcome.holds, "P = P |~| a -> P diverges");
 }
 

@@ -97,7 +97,8 @@ const LAWS: &[(&str, Law)] = &[
         (g.arena.hide(pq, a), either(g, pa, qa))
     }),
     ("P |\\ A = P \\ (Σ - A)", |g, [p, ..], [a, _]| {
-        let rest: Vec<_> = g.alphabet.events.iter().copied().filter(|&e| !g.arena.events_of(a).contains(e)).collect();
+        let rest: Vec<_> =
+            g.alphabet.events.iter().copied().filter(|&e| !g.arena.events_of(a).contains(e)).collect();
         let rest = g.arena.set_of(rest);
         (g.arena.project(p, a), g.arena.hide(p, rest))
     }),
@@ -191,12 +192,17 @@ fn laws_hold() {
             let (left, right) = build(&mut g, processes, sets);
             let names = (describe::term(&g.arena, left), describe::term(&g.arena, right));
             let mut checker = Checker::new(&mut g.arena, &mut g.equations, options.clone());
-            for model in [SemanticModel::Traces, SemanticModel::Failures, SemanticModel::FailuresDivergences] {
+            for model in [SemanticModel::Traces, SemanticModel::Failures, SemanticModel::FailuresDivergences]
+            {
                 for (spec, implementation) in [(left, right), (right, left)] {
                     let assertion = Assertion::new(Property::Refines { model, spec, implementation });
                     match checker.check(&assertion) {
                         Ok(outcome) => {
-                            assert!(outcome.holds, "{law}, seed {seed}, {}: {names:?}: {outcome:?}", model.name());
+                            assert!(
+                                outcome.holds,
+                                "{law}, seed {seed}, {}: {names:?}: {outcome:?}",
+                                model.name()
+                            );
                             decided += 1;
                         }
                         Err(CheckError::TooManyStates { .. }) => {}

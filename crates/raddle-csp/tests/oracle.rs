@@ -134,7 +134,9 @@ fn refinement_is_what_the_definitions_say() {
         };
         let (Some(s), Some(i)) = (by_firing(g, spec), by_firing(g, implementation)) else { return };
         for model in MODELS {
-            for (spec, implementation, s, i) in [(spec, implementation, &s, &i), (implementation, spec, &i, &s)] {
+            for (spec, implementation, s, i) in
+                [(spec, implementation, &s, &i), (implementation, spec, &i, &s)]
+            {
                 let property = Property::Refines { model, spec, implementation };
                 let expected = violation(model, s, i);
                 let plain = Assertion::new(property);
@@ -150,7 +152,12 @@ fn refinement_is_what_the_definitions_say() {
                 for partial_order in [PartialOrder::Fast, PartialOrder::Precise, PartialOrder::Hybrid] {
                     let reduced = Assertion { partial_order, ..plain.clone() };
                     let Some(with) = check(g, &reduced, options()) else { return };
-                    assert_eq!(with.holds, outcome.holds, "{case}: {partial_order:?} {names:?} {}", model.name());
+                    assert_eq!(
+                        with.holds,
+                        outcome.holds,
+                        "{case}: {partial_order:?} {names:?} {}",
+                        model.name()
+                    );
                 }
             }
         }
@@ -196,8 +203,11 @@ fn traces_are_had_when_the_definitions_say() {
         let Some(d) = by_firing(g, process) else { return };
         for (n, trace) in d.space.all().filter(|(_, t)| t.len() <= 2) {
             let trace: Vec<_> = trace.iter().map(|&e| g.alphabet.events[e as usize]).collect();
-            let assertion =
-                Assertion::new(Property::HasTrace { model: SemanticModel::Traces, process, trace: trace.clone() });
+            let assertion = Assertion::new(Property::HasTrace {
+                model: SemanticModel::Traces,
+                process,
+                trace: trace.clone(),
+            });
             let Some(outcome) = check(g, &assertion, options()) else { return };
             assert_eq!(outcome.holds, d.traces[n], "{case}: {trace:?}");
             let ended = [&trace[..], &[EventId::TICK]].concat();
@@ -240,7 +250,8 @@ fn chase_keeps_deterministic_processes() {
         let p = g.shaped(shape, DEPTH);
         let chased = g.arena.chase(p);
         let fd = SemanticModel::FailuresDivergences;
-        let Some(deterministic) = check(g, &Assertion::new(Property::Deterministic { model: fd, process: p }), options())
+        let Some(deterministic) =
+            check(g, &Assertion::new(Property::Deterministic { model: fd, process: p }), options())
         else {
             return;
         };

@@ -22,7 +22,14 @@ const STATES_LARGE: f64 = 50e6;
 const MEMORY_LARGE_KIB: f64 = 4.0 * 1024.0 * 1024.0;
 
 pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
-    project::run(project::cargo().args(["build", "--release", "--package", "raddle-csp", "--example", "csp_bench"]))?;
+    project::run(project::cargo().args([
+        "build",
+        "--release",
+        "--package",
+        "raddle-csp",
+        "--example",
+        "csp_bench",
+    ]))?;
     let checker = project::target().join("release/examples/csp_bench");
     let mut outcome = Outcome::new("csp");
     let spin = project::which("spin");
@@ -63,7 +70,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         let (cpu, wall) = (|r: &Row| r.cpu_s, |r: &Row| r.wall_s);
         let one = time("raddle", cpu).context("the checker was measured")?;
         outcome.fact(&format!("{case}: states, raddle"), states);
-        outcome.fact(&format!("{case}: states, raddle reduced"), checker_facts(&mut ours(&["--por"]))?.states);
+        outcome
+            .fact(&format!("{case}: states, raddle reduced"), checker_facts(&mut ours(&["--por"]))?.states);
         outcome.fact(&format!("{case}: states a CPU second, raddle"), states / one);
         outcome.fact(&format!("{case}: bytes a state, raddle"), facts.bytes_per_state);
         for (subject, path) in &verifiers {
@@ -75,14 +83,19 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             if *subject == "spin" {
                 // SPIN starts with a state or two of `init` before the processes run.
                 let difference = (theirs.states - states).abs();
-                ensure!(difference <= 2.0, "the models differ: {states} states here, {} in SPIN", theirs.states);
+                ensure!(
+                    difference <= 2.0,
+                    "the models differ: {states} states here, {} in SPIN",
+                    theirs.states
+                );
             }
         }
         if model != "mutual-exclusion" {
             outcome.bar(&format!("{case}: pairs a CPU second"), states / one, Limit::AtLeast(1e6));
         }
         outcome.bar(&format!("{case}: bytes a state"), facts.bytes_per_state, Limit::AtMost(32.0));
-        let speed_up = time("raddle", wall).unwrap_or(f64::NAN) / time("raddle, 2 workers", wall).unwrap_or(f64::NAN);
+        let speed_up =
+            time("raddle", wall).unwrap_or(f64::NAN) / time("raddle, 2 workers", wall).unwrap_or(f64::NAN);
         outcome.bar(&format!("{case}: speed-up with 2 workers"), speed_up, Limit::AtLeast(1.8));
         outcome.rows.extend(rows);
     }
@@ -97,7 +110,8 @@ fn large(checker: &Path, outcome: &mut Outcome) -> anyhow::Result<()> {
         command.args(["scheduler", &CELLS_LARGE.to_string(), "--workers", "2"]);
         command
     };
-    let rows = Bench { rounds: 1 }.measure("a large check", vec![Subject::process("raddle, 2 workers", command)])?;
+    let rows =
+        Bench { rounds: 1 }.measure("a large check", vec![Subject::process("raddle, 2 workers", command)])?;
     let states = 3.0 * f64::from(CELLS_LARGE) * 2f64.powi(CELLS_LARGE as i32 - 1);
     ensure!(states >= STATES_LARGE);
     outcome.fact("a large check: states", states);
@@ -131,7 +145,9 @@ fn verifier(
     let folder = scratch.join(format!("{file}-{}", name.replace([',', ' '], "-")));
     std::fs::create_dir_all(&folder)?;
     let source = project::root().join("benches/csp").join(file);
-    project::output(Command::new(spin).current_dir(&folder).arg(format!("-DN={size}")).arg("-a").arg(source))?;
+    project::output(
+        Command::new(spin).current_dir(&folder).arg(format!("-DN={size}")).arg("-a").arg(source),
+    )?;
     let mut compile = Command::new("cc");
     compile.current_dir(&folder).args(["-O2", "-w", "-DSAFETY", "-DMEMLIM=8192"]).args(options);
     project::output(compile.args(["-o", "pan", "pan.c"]))?;
@@ -151,10 +167,17 @@ fn pan_facts(path: &Path) -> anyhow::Result<Facts> {
     ensure!(report.contains("errors: 0"), "SPIN finds an error:\n{report}");
     ensure!(!report.contains("max search depth too small"), "SPIN did not see all states:\n{report}");
     let number_before = |text: &str| -> anyhow::Result<f64> {
-        let line = report.lines().find(|l| l.contains(text)).with_context(|| format!("no {text:?} in:\n{report}"))?;
-        line.split_whitespace().next().and_then(|n| n.parse().ok()).with_context(|| format!("no number in {line:?}"))
+        let line = report
+            .lines()
+            .find(|l| l.contains(text))
+            .with_context(|| format!("no {text:?} in:\n{report}"))?;
+        line.split_whitespace()
+            .next()
+            .and_then(|n| n.parse().ok())
+            .with_context(|| format!("no number in {line:?}"))
     };
     let states = number_before("states, stored")?;
-    let megabytes = number_before("actual memory usage for states")? + number_before("memory used for hash table")?;
+    let megabytes =
+        number_before("actual memory usage for states")? + number_before("memory used for hash table")?;
     Ok(Facts { states, bytes_per_state: megabytes * 1024.0 * 1024.0 / states })
 }

@@ -240,7 +240,11 @@ mod tests {
             let slow = naive(&slices, initial);
             for a in 0..n {
                 for b in 0..n {
-                    assert_eq!(fast[a] == fast[b], slow[a] == slow[b], "case {case}, states {a} and {b}: {lists:?}");
+                    assert_eq!(
+                        fast[a] == fast[b],
+                        slow[a] == slow[b],
+                        "case {case}, states {a} and {b}: {lists:?}"
+                    );
                 }
             }
         }

@@ -69,7 +69,8 @@ impl<'a> Checker<'a> {
         definitions: &'a mut dyn Definitions,
         options: CheckOptions,
     ) -> Checker<'a> {
-        let compiler = Compiler::new(arena, definitions, options.leaf_states_max);
+        let mut compiler = Compiler::new(arena, definitions, options.leaf_states_max);
+        compiler.cancelled_by(options.cancel.clone());
         Checker { compiler, options }
     }
 
@@ -198,16 +199,20 @@ impl<'a> Checker<'a> {
         let exploring = Instant::now();
         let with_divergence = semantic == SemanticModel::FailuresDivergences;
         let wanted = self.options.counterexamples.max(1);
-        let (flaws, nodes) = determinism::flaws(model, with_divergence, wanted, self.options.leaf_states_max)?;
+        let (flaws, nodes) =
+            determinism::flaws(model, with_divergence, wanted, self.options.leaf_states_max)?;
         let mut counterexamples = Vec::new();
         for (trace, flaw) in flaws {
             let (run, behaviour) = match flaw {
                 Flaw::Choice { event, offers } => {
-                    let run = determinism::run_for(model, &trace, |k| determinism::accepts_only(model, k, &offers));
+                    let run =
+                        determinism::run_for(model, &trace, |k| determinism::accepts_only(model, k, &offers));
                     (run, Behaviour::Nondeterminism { event, offers })
                 }
                 Flaw::Divergence => {
-                    let run = determinism::run_for(model, &trace, |k| determinism::loop_through(model, k).is_some());
+                    let run = determinism::run_for(model, &trace, |k| {
+                        determinism::loop_through(model, k).is_some()
+                    });
                     let end = run.as_ref().expect("a diverging node has a state on a loop").1.clone();
                     let cycle = determinism::loop_through(model, &end).expect("the run ends on a loop");
                     let cycle = cycle.iter().map(|&(label, _, rule)| step(model, label, rule)).collect();
@@ -248,7 +253,9 @@ impl<'a> Checker<'a> {
             _ => (trace, false),
         };
         if body.iter().any(|e| !e.is_visible()) {
-            return Err(CheckError::Unsupported("a trace consists of visible events and perhaps a final ✓".into()));
+            return Err(CheckError::Unsupported(
+                "a trace consists of visible events and perhaps a final ✓".into(),
+            ));
         }
         let arena = self.compiler.arena();
         let end = if ends { arena.skip() } else { arena.stop() };
@@ -259,18 +266,19 @@ impl<'a> Checker<'a> {
         let (mut found, statistics) =
             self.refine(Some(&spec), &implementation, claims, PartialOrder::Off, started)?;
         for counterexample in &mut found {
-            counterexample.behaviour = match std::mem::replace(&mut counterexample.behaviour, Behaviour::Deadlock) {
-                Behaviour::Event { event, allowed } => {
-                    Behaviour::MissingTrace { event: Some(event), possible: allowed }
-                }
-                Behaviour::Refusal { required, .. } => {
-                    let mut possible: Vec<EventId> = required.concat();
-                    possible.sort_unstable();
-                    possible.dedup();
-                    Behaviour::MissingTrace { event: None, possible }
-                }
-                other => other,
-            };
+            counterexample.behaviour =
+                match std::mem::replace(&mut counterexample.behaviour, Behaviour::Deadlock) {
+                    Behaviour::Event { event, allowed } => {
+                        Behaviour::MissingTrace { event: Some(event), possible: allowed }
+                    }
+                    Behaviour::Refusal { required, .. } => {
+                        let mut possible: Vec<EventId> = required.concat();
+                        possible.sort_unstable();
+                        possible.dedup();
+                        Behaviour::MissingTrace { event: None, possible }
+                    }
+                    other => other,
+                };
         }
         Ok((found, statistics))
     }

@@ -266,7 +266,11 @@ impl Combinator {
 
     /// The same for the other steps, `✓` included.
     #[inline]
-    pub fn visibles<const W: usize>(&self, key: &Key<W>, emit: impl FnMut(Label, &Key<W>, u32) -> bool) -> bool {
+    pub fn visibles<const W: usize>(
+        &self,
+        key: &Key<W>,
+        emit: impl FnMut(Label, &Key<W>, u32) -> bool,
+    ) -> bool {
         self.fire::<W, false>(key, emit)
     }
 

@@ -7,11 +7,12 @@
 //! Where the cut is made changes speed and memory, never the answer.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::combinator::{Combinator, Label, LeafSource, TAU, TICK};
+use super::combinator::{Combinator, Label, LeafSource, TAU};
 use super::explicate::explicate;
 use super::firing::{Firing, TERM_DEPTH_MAX, priority_of};
 use super::machine::Machine;
@@ -19,7 +20,9 @@ use super::model::{Model, Outer, WORDS};
 use super::rules::{self, LeafId, Sharing, Subtree};
 use super::verdict::CheckError;
 use super::{bisimulation, compress, describe};
-use crate::process::{CallId, Definitions, EventId, EventSet, EventSetId, ProcId, Process, Processes, RenamingId};
+use crate::process::{
+    CallId, Definitions, EventId, EventSet, EventSetId, ProcId, Process, Processes, RenamingId,
+};
 
 const RED_ZONE_BYTES: usize = 128 * 1024;
 const STACK_SEGMENT_BYTES: usize = 4 * 1024 * 1024;
@@ -64,6 +67,11 @@ impl<'a> Compiler<'a> {
             recursive: FxHashSet::default(),
             depth: 0,
         }
+    }
+
+    /// Lets the flag stop a compilation.
+    pub fn cancelled_by(&mut self, cancel: Option<Arc<AtomicBool>>) {
+        self.firing.cancel = cancel;
     }
 
     pub fn arena(&mut self) -> &mut Processes {
@@ -351,12 +359,12 @@ impl<'a> Compiler<'a> {
         let machine = match *self.firing.arena.get(p) {
             Process::Compress(how, q) => {
                 let inner = self.compile(q)?;
-                let machine = explicate(&inner, &name, self.leaf_states_max)?;
+                let machine = explicate(&inner, &name, self.leaf_states_max, || self.firing.go_on())?;
                 compress::compress(how, &machine, &name, self.leaf_states_max)?
             }
             _ => {
                 let inner = self.compile(p)?;
-                bisimulation::strong(&explicate(&inner, &name, self.leaf_states_max)?)
+                bisimulation::strong(&explicate(&inner, &name, self.leaf_states_max, || self.firing.go_on())?)
             }
         };
         let machine = Arc::new(machine);
@@ -368,12 +376,11 @@ impl<'a> Compiler<'a> {
     pub fn machine(&mut self, p: ProcId, reduce: bool) -> Result<Machine, CheckError> {
         let model = self.compile(p)?;
         let name = describe::term(self.firing.arena, p);
-        let machine = explicate(&model, &name, self.leaf_states_max)?;
+        let machine = explicate(&model, &name, self.leaf_states_max, || self.firing.go_on())?;
         Ok(if reduce { bisimulation::strong(&machine) } else { machine })
     }
 }
 
 fn rank(arena: &Processes, order: &[EventSetId], event: EventId) -> Option<u32> {
-    debug_assert!(TICK == 1 && TAU == 0);
     priority_of(arena, order, event).map(|r| r as u32)
 }

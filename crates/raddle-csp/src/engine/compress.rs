@@ -22,7 +22,12 @@ use super::verdict::CheckError;
 use crate::process::{Compression, EventId};
 
 /// Applies a compression. `name` and `limit` serve the error message of a normal form that explodes.
-pub fn compress(how: Compression, machine: &Machine, name: &str, limit: usize) -> Result<Machine, CheckError> {
+pub fn compress(
+    how: Compression,
+    machine: &Machine,
+    name: &str,
+    limit: usize,
+) -> Result<Machine, CheckError> {
     Ok(match how {
         Compression::Explicate => machine.clone(),
         Compression::StrongBisimulation => bisimulation::strong(machine),
@@ -264,7 +269,8 @@ pub fn normal(machine: &Machine, name: &str, limit: usize) -> Result<Machine, Ch
         if node.len() == 1 && machine.omega() == Some(node[0]) {
             omega = Some(at as State);
         }
-        let stable: Vec<_> = node.iter().filter(|&&s| machine.is_stable(s)).map(|&s| offers(machine, s)).collect();
+        let stable: Vec<_> =
+            node.iter().filter(|&&s| machine.is_stable(s)).map(|&s| offers(machine, s)).collect();
         extra.push((at as State, minimal_sets(stable), node.iter().any(|&s| on_loop(s))));
         node_lists.push(list);
         at += 1;
@@ -276,7 +282,8 @@ pub fn normal(machine: &Machine, name: &str, limit: usize) -> Result<Machine, Ch
             continue;
         }
         for acceptance in &acceptances {
-            let list = node_lists[node as usize].iter().filter(|(e, _)| acceptance.contains(e)).copied().collect();
+            let list =
+                node_lists[node as usize].iter().filter(|(e, _)| acceptance.contains(e)).copied().collect();
             let state = node_lists.len() as State;
             node_lists.push(list);
             node_lists[node as usize].push((EventId::TAU, state));

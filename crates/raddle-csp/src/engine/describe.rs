@@ -29,7 +29,8 @@ fn write_term(arena: &Processes, p: ProcId, depth: usize, out: &mut String) {
             write_term(arena, q, depth.saturating_sub(1), out);
         }
     };
-    if depth == 0 && !matches!(arena.get(p), Process::Call(_) | Process::Stop | Process::Skip | Process::Div) {
+    if depth == 0 && !matches!(arena.get(p), Process::Call(_) | Process::Stop | Process::Skip | Process::Div)
+    {
         out.push('…');
         return;
     }

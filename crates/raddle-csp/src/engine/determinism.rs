@@ -18,9 +18,17 @@ use crate::process::EventId;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Flaw {
     /// The event is possible and refused by a state that offers only the given events.
-    Choice { event: EventId, offers: Vec<EventId> },
+    Choice {
+        event: EventId,
+        offers: Vec<EventId>,
+    },
     Divergence,
 }
+
+/// Flaws with the traces they come after.
+pub type Flaws = Vec<(Vec<EventId>, Flaw)>;
+/// A packed vector whose size is known only at run time.
+type State = Box<[u64]>;
 
 /// The flaws found, shortest trace first, at most `wanted`, and the number of nodes visited.
 pub fn flaws(
@@ -28,12 +36,12 @@ pub fn flaws(
     with_divergence: bool,
     wanted: usize,
     nodes_max: usize,
-) -> Result<(Vec<(Vec<EventId>, Flaw)>, usize), CheckError> {
+) -> Result<(Flaws, usize), CheckError> {
     let mut form = NormalForm::new(model, &model.labels, nodes_max);
     let mut parent: FxHashMap<NodeId, (NodeId, EventId)> = FxHashMap::default();
     let mut seen: FxHashSet<NodeId> = FxHashSet::from_iter([0]);
     let mut order: Vec<NodeId> = vec![0];
-    let mut found: Vec<(Vec<EventId>, Flaw)> = Vec::new();
+    let mut found: Flaws = Vec::new();
     let mut at = 0;
     while at < order.len() && found.len() < wanted {
         let id = order[at];
@@ -129,7 +137,7 @@ pub fn accepts_only(model: &Model, key: &[u64], offers: &[EventId]) -> bool {
 
 /// A `τ` loop through the state, if it lies on one.
 pub fn loop_through(model: &Model, key: &[u64]) -> Option<Vec<RunStep>> {
-    let mut parent: FxHashMap<Box<[u64]>, (Box<[u64]>, u32)> = FxHashMap::default();
+    let mut parent: FxHashMap<State, (State, u32)> = FxHashMap::default();
     let mut queue = std::collections::VecDeque::from([Box::<[u64]>::from(key)]);
     while let Some(at) = queue.pop_front() {
         for (label, next, rule) in model.successors(&at) {

@@ -196,7 +196,13 @@ impl<const W: usize> Tarjan<W> {
         }
     }
 
-    fn visit(&mut self, search: &Search<'_, W>, root: Key<W>, n: usize, number: &impl Fn(&Key<W>) -> Option<usize>) {
+    fn visit(
+        &mut self,
+        search: &Search<'_, W>,
+        root: Key<W>,
+        n: usize,
+        number: &impl Fn(&Key<W>) -> Option<usize>,
+    ) {
         struct Frame<const W: usize> {
             n: usize,
             targets: Vec<(usize, Key<W>)>,

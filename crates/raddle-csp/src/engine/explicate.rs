@@ -10,12 +10,22 @@ use super::model::{Model, with_words};
 use super::verdict::CheckError;
 use crate::process::EventId;
 
-/// The explicit machine of a model; an error beyond `limit` states, naming `name`.
-pub fn explicate(model: &Model, name: &str, limit: usize) -> Result<Machine, CheckError> {
-    with_words!(model.words(), W => explore::<W>(model, name, limit))
+/// The explicit machine of a model; an error beyond `limit` states, naming `name`, or when `go_on` says so.
+pub fn explicate(
+    model: &Model,
+    name: &str,
+    limit: usize,
+    go_on: impl Fn() -> Result<(), CheckError>,
+) -> Result<Machine, CheckError> {
+    with_words!(model.words(), W => explore::<W>(model, name, limit, &go_on))
 }
 
-fn explore<const W: usize>(model: &Model, name: &str, limit: usize) -> Result<Machine, CheckError> {
+fn explore<const W: usize>(
+    model: &Model,
+    name: &str,
+    limit: usize,
+    go_on: &dyn Fn() -> Result<(), CheckError>,
+) -> Result<Machine, CheckError> {
     let mut number: FxHashMap<Key<W>, State> = FxHashMap::default();
     let mut order: Vec<Key<W>> = vec![model.initial()];
     number.insert(order[0], 0);
@@ -23,6 +33,7 @@ fn explore<const W: usize>(model: &Model, name: &str, limit: usize) -> Result<Ma
     let mut omega = None;
     let mut at = 0;
     while at < order.len() {
+        go_on()?;
         let key = order[at];
         if model.is_terminated(&key) {
             omega = Some(at as State);

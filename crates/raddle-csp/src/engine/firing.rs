@@ -8,6 +8,7 @@
 //! transparent here: they change the size of a machine, never its behaviour, and a leaf is reduced as a whole anyway.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,6 +33,8 @@ pub struct Firing<'a> {
     /// Calls whose transitions are being computed: meeting one again is unguarded recursion.
     open: FxHashSet<CallId>,
     depth: usize,
+    /// Set from outside to stop.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl<'a> Firing<'a> {
@@ -43,6 +46,15 @@ impl<'a> Firing<'a> {
             known: FxHashMap::default(),
             open: FxHashSet::default(),
             depth: 0,
+            cancel: None,
+        }
+    }
+
+    /// An error if the check was cancelled.
+    pub fn go_on(&self) -> Result<(), CheckError> {
+        match &self.cancel {
+            Some(cancel) if cancel.load(Ordering::Relaxed) => Err(CheckError::Cancelled),
+            _ => Ok(()),
         }
     }
 
@@ -62,7 +74,8 @@ impl<'a> Firing<'a> {
             return Ok(known.clone());
         }
         if self.depth >= TERM_DEPTH_MAX {
-            let name = self.open.iter().next().map_or("a process".into(), |&c| self.arena.call_name(c).to_string());
+            let name =
+                self.open.iter().next().map_or("a process".into(), |&c| self.arena.call_name(c).to_string());
             return Err(CheckError::UnguardedRecursion { name });
         }
         self.depth += 1;
@@ -105,7 +118,9 @@ impl<'a> Firing<'a> {
             }
             Process::SyncInterrupt(left, set, right) => {
                 let rebuild = move |a: &mut Processes, l, r| a.sync_interrupt(l, set, r);
-                self.synchronised(left, set, right, rebuild, |arena, next, right| arena.sync_interrupt(next, set, right))?
+                self.synchronised(left, set, right, rebuild, |arena, next, right| {
+                    arena.sync_interrupt(next, set, right)
+                })?
             }
             Process::Sequence(left, right) => {
                 let mut list = Vec::new();
@@ -121,7 +136,9 @@ impl<'a> Firing<'a> {
                 let empty = self.arena.set_of([]);
                 self.shared(&operands, empty, |arena, list| arena.interleave(list))?
             }
-            Process::Parallel(operands, set) => self.shared(&operands, set, move |arena, list| arena.parallel(list, set))?,
+            Process::Parallel(operands, set) => {
+                self.shared(&operands, set, move |arena, list| arena.parallel(list, set))?
+            }
             Process::Alphabetised(operands) => self.alphabetised(&operands)?,
             Process::Linked(left, links, right) => self.linked(left, &links, right)?,
             Process::Hide(inner, set) => {
@@ -164,7 +181,8 @@ impl<'a> Firing<'a> {
                 let mut list = Vec::new();
                 for &(e, next) in self.transitions(left)?.iter() {
                     let thrown = self.arena.events_of(set).contains(e);
-                    let next = if thrown { right } else { self.under(e, next, |a, q| a.exception(q, set, right)) };
+                    let next =
+                        if thrown { right } else { self.under(e, next, |a, q| a.exception(q, set, right)) };
                     list.push((e, next));
                 }
                 list
@@ -196,7 +214,12 @@ impl<'a> Firing<'a> {
     }
 
     /// The state after `e` below an operator that stays, except that `✓` leaves nothing of it.
-    fn under(&mut self, e: EventId, next: ProcId, wrap: impl FnOnce(&mut Processes, ProcId) -> ProcId) -> ProcId {
+    fn under(
+        &mut self,
+        e: EventId,
+        next: ProcId,
+        wrap: impl FnOnce(&mut Processes, ProcId) -> ProcId,
+    ) -> ProcId {
         if e == EventId::TICK { self.arena.omega() } else { wrap(self.arena, next) }
     }
 
@@ -312,8 +335,10 @@ impl<'a> Firing<'a> {
                         all[i] = next;
                         all
                     }];
-                    for (j, other) in moves.iter().enumerate().skip(i + 1).filter(|&(j, _)| takes_part(j, e)) {
-                        let targets: Vec<_> = other.iter().filter(|&&(f, _)| f == e).map(|&(_, t)| t).collect();
+                    for (j, other) in moves.iter().enumerate().skip(i + 1).filter(|&(j, _)| takes_part(j, e))
+                    {
+                        let targets: Vec<_> =
+                            other.iter().filter(|&&(f, _)| f == e).map(|&(_, t)| t).collect();
                         partial = partial
                             .into_iter()
                             .flat_map(|all| {

@@ -44,7 +44,9 @@ impl Machine {
                 machine.transitions.push((event, next));
             }
             machine.transitions[start..].sort_unstable();
-            machine.offsets.push(u32::try_from(machine.transitions.len()).expect("fewer than 2^32 transitions"));
+            machine
+                .offsets
+                .push(u32::try_from(machine.transitions.len()).expect("fewer than 2^32 transitions"));
             at += 1;
         }
         machine.omega = omega.and_then(|o| number.get(&o).copied());
@@ -71,6 +73,7 @@ impl Machine {
         let mut machine = Machine { offsets: vec![0], transitions: Vec::new(), omega: None };
         let mut at = 0;
         while at < order.len() {
+            firing.go_on()?;
             let term = order[at];
             if *firing.arena.get(term) == Process::Omega {
                 machine.omega = Some(at as State);
@@ -85,9 +88,14 @@ impl Machine {
             }
             machine.transitions[start..].sort_unstable();
             if order.len() > limit {
-                return Err(CheckError::TooManyStates { name: super::describe::term(firing.arena, root), limit });
+                return Err(CheckError::TooManyStates {
+                    name: super::describe::term(firing.arena, root),
+                    limit,
+                });
             }
-            machine.offsets.push(u32::try_from(machine.transitions.len()).expect("fewer than 2^32 transitions"));
+            machine
+                .offsets
+                .push(u32::try_from(machine.transitions.len()).expect("fewer than 2^32 transitions"));
             at += 1;
         }
         Ok(machine)

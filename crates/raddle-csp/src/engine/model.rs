@@ -17,12 +17,30 @@ pub const WORDS: [usize; 6] = [1, 2, 3, 4, 8, 64];
 macro_rules! with_words {
     ($words:expr, $w:ident => $body:expr) => {
         match $words {
-            0..=1 => { const $w: usize = 1; $body }
-            2 => { const $w: usize = 2; $body }
-            3 => { const $w: usize = 3; $body }
-            4 => { const $w: usize = 4; $body }
-            5..=8 => { const $w: usize = 8; $body }
-            9..=64 => { const $w: usize = 64; $body }
+            0..=1 => {
+                const $w: usize = 1;
+                $body
+            }
+            2 => {
+                const $w: usize = 2;
+                $body
+            }
+            3 => {
+                const $w: usize = 3;
+                $body
+            }
+            4 => {
+                const $w: usize = 4;
+                $body
+            }
+            5..=8 => {
+                const $w: usize = 8;
+                $body
+            }
+            9..=64 => {
+                const $w: usize = 64;
+                $body
+            }
             words => unreachable!("the compiler refuses vectors of {words} words"),
         }
     };
@@ -85,7 +103,11 @@ impl Model {
 
     /// Calls `emit` for every `τ` step until it answers true; says whether it did.
     #[inline]
-    pub fn taus<const W: usize>(&self, key: &Key<W>, mut emit: impl FnMut(Label, &Key<W>, u32) -> bool) -> bool {
+    pub fn taus<const W: usize>(
+        &self,
+        key: &Key<W>,
+        mut emit: impl FnMut(Label, &Key<W>, u32) -> bool,
+    ) -> bool {
         if self.outer.is_empty() {
             return self.combinator.taus(key, emit);
         }
@@ -148,7 +170,8 @@ impl Model {
         let mut seen: Vec<Key<W>> = vec![*key];
         loop {
             let at = seen[seen.len() - 1];
-            let Some(next) = self.listed(level, &at).into_iter().find(|&(l, ..)| l == TAU).map(|(_, n, _)| n) else {
+            let Some(next) = self.listed(level, &at).into_iter().find(|&(l, ..)| l == TAU).map(|(_, n, _)| n)
+            else {
                 return at;
             };
             if let Some(start) = seen.iter().position(|k| *k == next) {

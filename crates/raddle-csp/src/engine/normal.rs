@@ -69,12 +69,15 @@ impl Node {
     }
 }
 
+/// The transitions of a state, `τ` first.
+type Moves = Arc<[(Label, u32)]>;
+
 /// States of the specification met so far, with their transitions.
 struct Explored<'m> {
     model: &'m Model,
     numbers: FxHashMap<Box<[u64]>, u32>,
     keys: Vec<Box<[u64]>>,
-    transitions: Vec<Option<Arc<[(Label, u32)]>>>,
+    transitions: Vec<Option<Moves>>,
 }
 
 impl Explored<'_> {
@@ -89,12 +92,13 @@ impl Explored<'_> {
         n
     }
 
-    fn from(&mut self, state: u32) -> Arc<[(Label, u32)]> {
+    fn from(&mut self, state: u32) -> Moves {
         if let Some(known) = &self.transitions[state as usize] {
             return known.clone();
         }
         let list = self.model.successors(&self.keys[state as usize]);
-        let mut numbered: Vec<_> = list.into_iter().map(|(label, key, _)| (label, self.number(key))).collect();
+        let mut numbered: Vec<_> =
+            list.into_iter().map(|(label, key, _)| (label, self.number(key))).collect();
         numbered.sort_unstable();
         numbered.dedup();
         let numbered: Arc<[_]> = numbered.into();
@@ -106,7 +110,10 @@ impl Explored<'_> {
 /// See the module's head.
 pub struct NormalForm<'m> {
     states: Explored<'m>,
-    nodes: Vec<(Box<[u32]>, Option<Arc<Node>>)>,
+    /// The states of each node.
+    members: Vec<Box<[u32]>>,
+    /// What is known of those that were looked into.
+    nodes: Vec<Option<Arc<Node>>>,
     numbers: FxHashMap<Box<[u32]>, NodeId>,
     /// The implementation's label for each label here.
     translation: Vec<Option<Label>>,
@@ -127,8 +134,15 @@ impl<'m> NormalForm<'m> {
             transitions: Vec::new(),
         };
         let label_count = implementation.len();
-        let mut form =
-            NormalForm { states, nodes: Vec::new(), numbers: FxHashMap::default(), translation, label_count, nodes_max };
+        let mut form = NormalForm {
+            states,
+            members: Vec::new(),
+            nodes: Vec::new(),
+            numbers: FxHashMap::default(),
+            translation,
+            label_count,
+            nodes_max,
+        };
         let start = form.states.number(spec.start());
         form.intern(vec![start]);
         form
@@ -149,7 +163,7 @@ impl<'m> NormalForm<'m> {
         let mut at = 0;
         let mut members = 0;
         while at < self.nodes.len() {
-            members += self.nodes[at].0.len();
+            members += self.members[at].len();
             if self.nodes.len() > limit || members > members_max {
                 return Ok(false);
             }
@@ -163,7 +177,7 @@ impl<'m> NormalForm<'m> {
     /// depend on the order of discovery.
     pub fn content(&self, node: NodeId) -> Vec<&[u64]> {
         let mut keys: Vec<&[u64]> =
-            self.nodes[node as usize].0.iter().map(|&s| &self.states.keys[s as usize][..]).collect();
+            self.members[node as usize].iter().map(|&s| &self.states.keys[s as usize][..]).collect();
         keys.sort_unstable();
         keys
     }
@@ -190,21 +204,22 @@ impl<'m> NormalForm<'m> {
             return known;
         }
         let id = self.nodes.len() as NodeId;
-        self.nodes.push((set.clone(), None));
+        self.members.push(set.clone());
+        self.nodes.push(None);
         self.numbers.insert(set, id);
         id
     }
 
     /// What is known about a node, computed at the first call.
     pub fn node(&mut self, id: NodeId) -> Result<Arc<Node>, CheckError> {
-        if let Some(known) = &self.nodes[id as usize].1 {
+        if let Some(known) = &self.nodes[id as usize] {
             return Ok(known.clone());
         }
         if self.nodes.len() > self.nodes_max {
             let name = "the normal form of the specification".to_string();
             return Err(CheckError::TooManyStates { name, limit: self.nodes_max });
         }
-        let members = self.nodes[id as usize].0.clone();
+        let members = self.members[id as usize].clone();
         let mut by_label: FxHashMap<Label, Vec<u32>> = FxHashMap::default();
         let mut offers: Vec<Vec<Label>> = Vec::new();
         for &s in members.iter() {
@@ -265,7 +280,7 @@ impl<'m> NormalForm<'m> {
             required: minimal.iter().map(|set| set.iter().map(event).collect()).collect(),
             all,
         });
-        self.nodes[id as usize].1 = Some(node.clone());
+        self.nodes[id as usize] = Some(node.clone());
         Ok(node)
     }
 

@@ -190,7 +190,8 @@ impl<'m> Reduction<'m> {
             return Some(());
         }
         enabled.push(rule);
-        if self.preserve != Preserve::Deadlocks && self.combinator.rules[rule as usize].result != EventId::TAU {
+        if self.preserve != Preserve::Deadlocks && self.combinator.rules[rule as usize].result != EventId::TAU
+        {
             return None;
         }
         if self.preserve == Preserve::Failures {

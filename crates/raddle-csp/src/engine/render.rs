@@ -27,20 +27,31 @@ pub fn sentence(events: &EventTable, behaviour: &Behaviour) -> String {
             format!("then it can do {}, where the specification allows nothing", name(event))
         }
         Behaviour::Event { event, allowed } => {
-            format!("then it can do {}, where the specification allows only {}", name(event), set(events, allowed))
+            format!(
+                "then it can do {}, where the specification allows only {}",
+                name(event),
+                set(events, allowed)
+            )
         }
         Behaviour::Refusal { offers, required } => {
             let wanted: Vec<String> = required.iter().map(|r| set(events, r)).collect();
-            let offers = if offers.is_empty() { "nothing".into() } else { format!("only {}", set(events, offers)) };
+            let offers =
+                if offers.is_empty() { "nothing".into() } else { format!("only {}", set(events, offers)) };
             match &wanted[..] {
                 [] => format!("then it may offer {offers} for good, where the specification is never stable"),
                 [one] => format!("then it may offer {offers}, where the specification insists on {one}"),
-                _ => format!("then it may offer {offers}, where the specification insists on one of {}", wanted.join(" ")),
+                _ => format!(
+                    "then it may offer {offers}, where the specification insists on one of {}",
+                    wanted.join(" ")
+                ),
             }
         }
         Behaviour::Deadlock => "then nothing can happen any more".into(),
         Behaviour::Divergence { cycle } => {
-            format!("then it can go on for ever without a visible event (a loop of {} hidden steps)", cycle.len())
+            format!(
+                "then it can go on for ever without a visible event (a loop of {} hidden steps)",
+                cycle.len()
+            )
         }
         Behaviour::Nondeterminism { event, offers } => {
             let offers = if offers.is_empty() { "nothing".into() } else { set(events, offers) };
@@ -109,10 +120,10 @@ fn step_json(events: &EventTable, counterexample: &Counterexample, step: &Step) 
 
 /// A counterexample as JSON: `trace`, `violation` (with `kind`), `path` (steps with parts), `components`.
 pub fn json(events: &EventTable, counterexample: &Counterexample) -> Value {
-    let steps = |list: &[Step]| -> Vec<Value> {
-        list.iter().map(|s| step_json(events, counterexample, s)).collect()
-    };
-    let lists = |sets: &[Vec<EventId>]| -> Vec<Vec<String>> { sets.iter().map(|s| names(events, s)).collect() };
+    let steps =
+        |list: &[Step]| -> Vec<Value> { list.iter().map(|s| step_json(events, counterexample, s)).collect() };
+    let lists =
+        |sets: &[Vec<EventId>]| -> Vec<Vec<String>> { sets.iter().map(|s| names(events, s)).collect() };
     let mut violation = match &counterexample.behaviour {
         Behaviour::Event { event, allowed } => {
             json!({ "kind": "event", "event": events.name(*event).to_string(), "allowed": names(events, allowed) })
@@ -191,8 +202,14 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
     let rows: Vec<usize> = (0..counterexample.components.len())
         .filter(|&c| steps.iter().any(|s| s.parts.iter().any(|&(p, _)| p == c)))
         .collect();
-    let label_width =
-        rows.iter().map(|&c| counterexample.components[c].name.chars().count()).max().unwrap_or(5).clamp(5, 40) * 8 + 24;
+    let label_width = rows
+        .iter()
+        .map(|&c| counterexample.components[c].name.chars().count())
+        .max()
+        .unwrap_or(5)
+        .clamp(5, 40)
+        * 8
+        + 24;
     let sentence = sentence(events, &counterexample.behaviour);
     let width = (label_width + (steps.len() + 1) * COLUMN).max(sentence.chars().count() * 8 + 40);
     let height = TOP + (rows.len() + 1) * ROW + 60;
@@ -203,19 +220,25 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
         out,
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="monospace" font-size="12">"#
     );
-    let _ = writeln!(out, "<title>{}</title>", escaped(&format!("{} {sentence}", trace(events, &counterexample.trace))));
+    let _ = writeln!(
+        out,
+        "<title>{}</title>",
+        escaped(&format!("{} {sentence}", trace(events, &counterexample.trace)))
+    );
     let _ = writeln!(out, r##"<rect width="100%" height="100%" fill="#ffffff"/>"##);
     let _ = writeln!(
         out,
         r#"<text x="12" y="24" font-size="14">after {}</text>"#,
         escaped(&trace(events, &counterexample.trace))
     );
-    let _ = writeln!(out, r##"<text x="12" y="44" font-size="14" fill="#b00020">{}</text>"##, escaped(&sentence));
+    let _ =
+        writeln!(out, r##"<text x="12" y="44" font-size="14" fill="#b00020">{}</text>"##, escaped(&sentence));
     let names = std::iter::once("system".to_string())
         .chain(rows.iter().map(|&c| counterexample.components[c].name.clone()));
     for (row, name) in names.enumerate() {
         let (y, weight) = (y(row), if row == 0 { "bold" } else { "normal" });
-        let _ = writeln!(out, r#"<text x="12" y="{}" font-weight="{weight}">{}</text>"#, y + 4, escaped(&name));
+        let _ =
+            writeln!(out, r#"<text x="12" y="{}" font-weight="{weight}">{}</text>"#, y + 4, escaped(&name));
         let _ = writeln!(
             out,
             r##"<line x1="{label_width}" y1="{y}" x2="{}" y2="{y}" stroke="#d0d0d0"/>"##,
@@ -223,7 +246,8 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
         );
     }
     for (column, step) in steps.iter().enumerate() {
-        let forbidden = column + 1 == loop_start && matches!(counterexample.behaviour, Behaviour::Event { .. });
+        let forbidden =
+            column + 1 == loop_start && matches!(counterexample.behaviour, Behaviour::Event { .. });
         let colour = match step.event {
             _ if forbidden => "#b00020",
             _ if column >= loop_start => "#b00020",

@@ -188,7 +188,8 @@ pub fn link(left: Subtree, links: &[(EventId, EventId)], right: Subtree) -> Subt
     let mut rules = Vec::new();
     for (child, is_left) in [(&left, true), (&right, false)] {
         for rule in &child.rules {
-            let linked = |&&(a, b): &&(EventId, EventId)| if is_left { a == rule.result } else { b == rule.result };
+            let linked =
+                |&&(a, b): &&(EventId, EventId)| if is_left { a == rule.result } else { b == rule.result };
             match rule.result {
                 OMEGA => {}
                 EventId::TICK if child.tick_changes_nothing => {}
@@ -334,7 +335,13 @@ pub fn sliding(controller: LeafId, p: Subtree, q: Subtree) -> (Subtree, Machine)
 
 /// `P [+ A +] Q` (`stay` false) and `P /+ A +\ Q` (`stay` true: events of `P` do not switch `Q` off). `P /\ Q` is the
 /// latter with the empty set.
-pub fn synchronised(controller: LeafId, p: Subtree, set: &EventSet, q: Subtree, stay: bool) -> (Subtree, Machine) {
+pub fn synchronised(
+    controller: LeafId,
+    p: Subtree,
+    set: &EventSet,
+    q: Subtree,
+    stay: bool,
+) -> (Subtree, Machine) {
     const BOTH: u32 = 0;
     const LEFT: u32 = 1;
     const RIGHT: u32 = 2;

@@ -164,14 +164,15 @@ impl<'m, const W: usize> Search<'m, W> {
         while !layer.is_empty() {
             let first = self.layers.len();
             self.layers.push(layer);
-            while taus {
+            let mut more = taus;
+            while more {
                 let last = self.layers.len() - 1;
                 self.pass(&mut workers, last..last + 1, Pass::Taus)?;
                 let next = self.disk(self.store.finish_layer())?;
-                if next.is_empty() {
-                    break;
+                more = !next.is_empty();
+                if more {
+                    self.layers.push(next);
                 }
-                self.layers.push(next);
             }
             let ply = Ply { first, end: self.layers.len() };
             self.plies.push(ply);
@@ -185,7 +186,8 @@ impl<'m, const W: usize> Search<'m, W> {
                     self.keep_least(&mut here, fault, violation);
                 }
             }
-            let mut here: Vec<_> = here.into_iter().filter(|(f, _)| !found.iter().any(|(g, _)| f == g)).collect();
+            let mut here: Vec<_> =
+                here.into_iter().filter(|(f, _)| !found.iter().any(|(g, _)| f == g)).collect();
             // Refusals and divergences end a trace one shorter than a forbidden event does; so does a forbidden `✓`,
             // which is also a refusal of everything else.
             here.sort_unstable_by(|a, b| {
@@ -207,7 +209,7 @@ impl<'m, const W: usize> Search<'m, W> {
     /// Sizes so far; compile time and bits are the caller's to fill in.
     pub fn statistics(&self) -> Statistics {
         Statistics {
-            pairs: self.store.len(),
+            pairs: self.store.state_count(),
             transitions: self.transitions.load(Ordering::Relaxed),
             spec_nodes: match self.specification {
                 Specification::Anything => 1,
@@ -225,7 +227,13 @@ impl<'m, const W: usize> Search<'m, W> {
 
     pub fn disk<T>(&self, result: io::Result<T>) -> Result<T, CheckError> {
         result.map_err(|cause| CheckError::Spill {
-            folder: self.options.spill_folder.as_deref().unwrap_or(&std::env::temp_dir()).display().to_string(),
+            folder: self
+                .options
+                .spill_folder
+                .as_deref()
+                .unwrap_or(&std::env::temp_dir())
+                .display()
+                .to_string(),
             cause: cause.to_string(),
         })
     }
@@ -322,7 +330,7 @@ impl<'m, const W: usize> Search<'m, W> {
         if self.options.progress.is_none() && self.options.pairs_max.is_none() {
             return Ok(());
         }
-        let pairs = self.store.len();
+        let pairs = self.store.state_count();
         if let Some(limit) = self.options.pairs_max
             && pairs > limit
         {
@@ -354,7 +362,11 @@ impl<'m, const W: usize> Search<'m, W> {
     }
 
     /// The node of a pair, from the worker's own table if it was there before.
-    fn node<'w>(&self, nodes: &'w mut Vec<Option<Arc<Node>>>, id: NodeId) -> Result<Option<&'w Node>, CheckError> {
+    fn node<'w>(
+        &self,
+        nodes: &'w mut Vec<Option<Arc<Node>>>,
+        id: NodeId,
+    ) -> Result<Option<&'w Node>, CheckError> {
         let Specification::Normal(form) = self.specification else { return Ok(None) };
         let id = id as usize;
         if nodes.len() <= id {
@@ -408,7 +420,9 @@ impl<'m, const W: usize> Search<'m, W> {
         if let Some(reduction) = &self.reduction
             && let Some(set) = reduction.stubborn(key)
         {
-            return self.model.taus(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
+            return self
+                .model
+                .taus(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
         }
         self.model.taus(key, emit)
     }
@@ -419,7 +433,9 @@ impl<'m, const W: usize> Search<'m, W> {
         if let Some(reduction) = &self.reduction
             && let Some(set) = reduction.stubborn(key)
         {
-            return self.model.visibles(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
+            return self
+                .model
+                .visibles(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
         }
         self.model.visibles(key, emit)
     }

@@ -46,7 +46,7 @@ impl<const W: usize> Log<W> {
         Ok(Log { file: tempfile::tempfile_in(folder)?, len: 0 })
     }
 
-    pub fn len(&self) -> usize {
+    pub fn key_count(&self) -> usize {
         self.len
     }
 
@@ -88,7 +88,7 @@ impl<const W: usize> Run<W> {
     fn block(&self, number: usize, out: &mut Vec<Key<W>>) -> io::Result<()> {
         out.clear();
         let start = number * FENCE_KEYS;
-        self.log.read(start, (start + FENCE_KEYS).min(self.log.len()), out)
+        self.log.read(start, (start + FENCE_KEYS).min(self.log.key_count()), out)
     }
 
     /// Removes from the sorted `keys` those that the run has.
@@ -142,7 +142,7 @@ impl<const W: usize> Runs<W> {
 
     /// Bytes on disk.
     pub fn bytes(&self) -> u64 {
-        self.runs.iter().map(|r| (r.log.len() * 8 * W) as u64).sum()
+        self.runs.iter().map(|r| (r.log.key_count() * 8 * W) as u64).sum()
     }
 
     fn merge(&mut self, folder: &Path) -> io::Result<()> {
@@ -167,7 +167,9 @@ impl<const W: usize> Runs<W> {
             let Some((key, i)) = least else { break };
             let cursor = &mut cursors[i];
             cursor.at += 1;
-            if cursor.at == cursor.block.len() && (cursor.number + 1) * FENCE_KEYS < self.runs[i].log.len() {
+            if cursor.at == cursor.block.len()
+                && (cursor.number + 1) * FENCE_KEYS < self.runs[i].log.key_count()
+            {
                 cursor.number += 1;
                 cursor.at = 0;
                 self.runs[i].block(cursor.number, &mut cursor.block)?;
@@ -177,7 +179,7 @@ impl<const W: usize> Runs<W> {
                 continue;
             }
             last = Some(key);
-            if (merged.log.len() + buffer.len()) % FENCE_KEYS == 0 {
+            if (merged.log.key_count() + buffer.len()).is_multiple_of(FENCE_KEYS) {
                 merged.fences.push(key);
             }
             buffer.push(key);

@@ -83,12 +83,19 @@ impl<const W: usize> Store<W> {
     pub fn new(workers: usize, memory_limit_bytes: Option<u64>, folder: PathBuf) -> Store<W> {
         let count = if workers > 1 { SHARDS_PARALLEL } else { 1 };
         let shard = || {
-            Mutex::new(Shard { keys: Vec::new(), index: vec![EMPTY; INDEX_START], fresh: 0, layer: 0, disk: None })
+            Mutex::new(Shard {
+                keys: Vec::new(),
+                index: vec![EMPTY; INDEX_START],
+                fresh: 0,
+                layer: 0,
+                disk: None,
+            })
         };
         Store {
             shards: (0..count).map(|_| shard()).collect(),
             shard_shift: 64 - count.trailing_zeros(),
-            limit: memory_limit_bytes.map_or(usize::MAX, |b| usize::try_from(b).unwrap_or(usize::MAX) / count),
+            limit: memory_limit_bytes
+                .map_or(usize::MAX, |b| usize::try_from(b).unwrap_or(usize::MAX) / count),
             folder,
         }
     }
@@ -112,7 +119,7 @@ impl<const W: usize> Store<W> {
         let mut shard = self.shard(number);
         shard.insert(batch);
         if shard.bytes() > self.limit && shard.keys.len() > BUFFER_KEYS_MIN {
-            shard.to_disk(&self.folder)?;
+            shard.spill(&self.folder)?;
         }
         Ok(())
     }
@@ -160,7 +167,7 @@ impl<const W: usize> Store<W> {
     }
 
     /// States found, finished layers or not.
-    pub fn len(&self) -> u64 {
+    pub fn state_count(&self) -> u64 {
         (0..self.shards.len()).map(|n| u64::from(self.shard(n).position())).sum()
     }
 
@@ -174,7 +181,7 @@ impl<const W: usize> Store<W> {
         (0..self.shards.len())
             .map(|n| match &self.shard(n).disk {
                 None => 0,
-                Some(disk) => disk.runs.bytes() + (disk.log.len() * 8 * W) as u64,
+                Some(disk) => disk.runs.bytes() + (disk.log.key_count() * 8 * W) as u64,
             })
             .sum()
     }
@@ -187,7 +194,7 @@ impl<const W: usize> Shard<W> {
 
     /// The position the next state gets. On disk, states of the unfinished layer have none yet.
     fn position(&self) -> u32 {
-        let len = self.disk.as_ref().map_or(self.keys.len(), |d| d.log.len());
+        let len = self.disk.as_ref().map_or(self.keys.len(), |d| d.log.key_count());
         u32::try_from(len).expect("fewer than 2^32 states a shard")
     }
 
@@ -266,7 +273,7 @@ impl<const W: usize> Shard<W> {
     }
 
     /// Moves everything to disk and empties the memory; the unfinished layer goes on.
-    fn to_disk(&mut self, folder: &std::path::Path) -> io::Result<()> {
+    fn spill(&mut self, folder: &std::path::Path) -> io::Result<()> {
         if self.disk.is_none() {
             let mut log = Log::new(folder)?;
             // Positions in memory and in the log are the same from here on.
@@ -315,10 +322,14 @@ mod tests {
                 }
                 got.sort_unstable();
                 let new: BTreeSet<Key<1>> = keys.iter().copied().filter(|k| !seen.contains(k)).collect();
-                assert_eq!(got, new.iter().copied().collect::<Vec<_>>(), "layer {layer} with limit {limit:?}");
+                assert_eq!(
+                    got,
+                    new.iter().copied().collect::<Vec<_>>(),
+                    "layer {layer} with limit {limit:?}"
+                );
                 seen.extend(new);
             }
-            assert_eq!(store.len(), seen.len() as u64);
+            assert_eq!(store.state_count(), seen.len() as u64);
             assert_eq!(store.is_spilled(), limit.is_some());
         }
     }

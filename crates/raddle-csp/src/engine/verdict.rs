@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use crate::process::{EvalError, EventId};
 
+/// Called while a check runs.
+pub type OnProgress = Arc<dyn Fn(&Progress) + Send + Sync>;
+
 /// How to check.
 #[derive(Clone)]
 pub struct CheckOptions {
@@ -25,7 +28,7 @@ pub struct CheckOptions {
     /// Give up, with an error, after this many state pairs.
     pub pairs_max: Option<u64>,
     /// Called from time to time while exploring, from the thread that called `check`.
-    pub progress: Option<Arc<dyn Fn(&Progress) + Send + Sync>>,
+    pub progress: Option<OnProgress>,
     /// Set it to stop the check with [`CheckError::Cancelled`].
     pub cancel: Option<Arc<AtomicBool>>,
 }
@@ -149,7 +152,9 @@ pub enum CheckError {
     /// A definition could not be evaluated.
     #[error("{0}")]
     Eval(#[from] EvalError),
-    #[error("the recursion of {name} is unguarded: its first events depend on themselves; put an event before the recursive call")]
+    #[error(
+        "the recursion of {name} is unguarded: its first events depend on themselves; put an event before the recursive call"
+    )]
     UnguardedRecursion { name: String },
     #[error("{name} has more than {limit} states; raise the limit or check that its parameters are bounded")]
     TooManyStates { name: String, limit: usize },

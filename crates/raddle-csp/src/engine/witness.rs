@@ -24,7 +24,8 @@ pub fn path<const W: usize>(
 ) -> Result<Vec<Taken<W>>, CheckError> {
     let mut steps: Vec<Taken<W>> = Vec::new();
     let mut at = violation.clone();
-    let mut ply = search.plies.iter().position(|p| (p.first..p.end).contains(&at.layer)).expect("a layer has a ply");
+    let mut ply =
+        search.plies.iter().position(|p| (p.first..p.end).contains(&at.layer)).expect("a layer has a ply");
     loop {
         let span = search.plies[ply];
         let (candidates, taus) = if at.layer > span.first {

@@ -236,7 +236,12 @@ fn note(d: &mut Denotation, trace: &[u8], failures: Refusals, tick: bool, diverg
 }
 
 /// `{x | combine holds for some y in l, z in r}`, over all refusal sets.
-fn combined(events: usize, l: Refusals, r: Refusals, combine: impl Fn(usize, usize, usize) -> bool) -> Refusals {
+fn combined(
+    events: usize,
+    l: Refusals,
+    r: Refusals,
+    combine: impl Fn(usize, usize, usize) -> bool,
+) -> Refusals {
     let all = 0..1usize << (events + 1);
     let members = |set: Refusals| all.clone().filter(move |&x| set & 1 << x != 0);
     refusals(events, |x| members(l).any(|y| members(r).any(|z| combine(x, y, z))))

@@ -154,7 +154,10 @@ impl Denotation {
             if self.divergences[n] {
                 return None;
             }
-            if other.divergences[n] || other.fails(n) & !self.fails(n) != 0 || (other.traces[n] && !self.traces[n]) {
+            if other.divergences[n]
+                || other.fails(n) & !self.fails(n) != 0
+                || (other.traces[n] && !self.traces[n])
+            {
                 Some(trace.len())
             } else if other.ticks[n] && !self.ticks[n] {
                 Some(trace.len() + 1)

@@ -71,7 +71,13 @@ impl Generator {
     pub fn new(seed: u64, events: usize) -> Generator {
         let mut arena = Processes::default();
         let events: Vec<EventId> = ["a", "b", "c"][..events].iter().map(|e| arena.events.plain(e)).collect();
-        Generator { arena, equations: Equations::default(), alphabet: Alphabet { events }, random: Random::new(seed), compressions: true }
+        Generator {
+            arena,
+            equations: Equations::default(),
+            alphabet: Alphabet { events },
+            random: Random::new(seed),
+            compressions: true,
+        }
     }
 
     fn event(&mut self) -> EventId {
@@ -82,8 +88,14 @@ impl Generator {
     /// A random set, sometimes empty.
     pub fn set(&mut self) -> EventSetId {
         let bits = self.random.next();
-        let events: Vec<EventId> =
-            self.alphabet.events.iter().enumerate().filter(|(i, _)| bits & 1 << i != 0).map(|(_, &e)| e).collect();
+        let events: Vec<EventId> = self
+            .alphabet
+            .events
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| bits & 1 << i != 0)
+            .map(|(_, &e)| e)
+            .collect();
         self.arena.set_of(events)
     }
 
@@ -145,7 +157,8 @@ impl Generator {
             }
             Shape::Linked => {
                 let (l, r) = (self.process(below), self.process(below));
-                let links: Vec<_> = (0..=self.random.below(2)).map(|_| (self.event(), self.event())).collect();
+                let links: Vec<_> =
+                    (0..=self.random.below(2)).map(|_| (self.event(), self.event())).collect();
                 self.arena.linked(l, links, r)
             }
             Shape::Hide => {
@@ -158,7 +171,8 @@ impl Generator {
             }
             Shape::Rename => {
                 let p = self.process(below);
-                let pairs: Vec<_> = (0..=self.random.below(3)).map(|_| (self.event(), self.event())).collect();
+                let pairs: Vec<_> =
+                    (0..=self.random.below(3)).map(|_| (self.event(), self.event())).collect();
                 let renaming = self.arena.renaming(pairs);
                 self.arena.rename(p, renaming)
             }

@@ -62,7 +62,9 @@ pub fn observe<T: Transitions>(
                     continue;
                 }
                 _ => {
-                    longer.push(alphabet.iter().position(|&a| a == event).expect("events of the alphabet") as u8);
+                    longer.push(
+                        alphabet.iter().position(|&a| a == event).expect("events of the alphabet") as u8
+                    );
                     if longer.len() > length {
                         result.truncated = true;
                         continue;
