@@ -356,3 +356,100 @@ fn take_difference(rest: &mut &[u8], length: usize) -> Option<u64> {
     word[..length].copy_from_slice(bytes);
     Some(u64::from_le_bytes(word))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The encoding as `docs/trace-format.md` words it: everything is looked up by walking back through the records.
+    fn naive(records: &[Record]) -> Vec<u8> {
+        let is_ext = |ix: usize| records[ix].tag_byte() == Tag::Ext as u8;
+        let mut sites: Vec<(u64, Option<usize>)> = Vec::new();
+        let mut site_of: Vec<usize> = Vec::new();
+        for (ix, record) in records.iter().enumerate() {
+            let before = is_ext(ix).then(|| if ix == 0 { 0 } else { site_of[ix - 1] });
+            let site = (record.word0, before);
+            site_of.push(sites.iter().position(|known| *known == site).unwrap_or(sites.len()));
+            if site_of[ix] == sites.len() {
+                sites.push(site);
+            }
+        }
+        let sequenced = |ix: usize| ix > 0 && is_ext(ix) && matches!(records[ix - 1].tag_byte(), 3 | 4);
+        let mut bytes = Vec::new();
+        put(&mut bytes, sites.len() as u64);
+        bytes.extend(sites.iter().map(|site| (site.0 >> 48) as u8));
+        bytes.extend(sites.iter().map(|site| (site.0 >> 56) as u8));
+        let lows: Vec<u64> = std::iter::once(0).chain(sites.iter().map(|site| site.0 & LOW48)).collect();
+        lows.windows(2).for_each(|pair| put(&mut bytes, zigzag(pair[1].wrapping_sub(pair[0]))));
+        bytes.extend(site_of.iter().map(|site| *site as u8));
+        if sites.len() > 256 {
+            bytes.extend(site_of.iter().map(|site| (*site >> 8) as u8));
+        }
+        let mut differences = Vec::new();
+        for (ix, record) in records.iter().enumerate() {
+            let earlier = |wanted: &dyn Fn(usize) -> bool| -> Vec<u64> {
+                (0..ix).rev().filter(|&at| wanted(at)).map(|at| records[at].word1).take(2).collect()
+            };
+            let (code, difference) = if sequenced(ix) {
+                let last = earlier(&sequenced).first().copied().unwrap_or(0);
+                (2, zigzag(record.word1.wrapping_sub(last)))
+            } else {
+                let same = earlier(&|at| site_of[at] == site_of[ix] && !sequenced(at));
+                let last = same.first().copied().unwrap_or(0);
+                let step = last.wrapping_sub(same.get(1).copied().unwrap_or(0));
+                let by_step = zigzag(record.word1.wrapping_sub(last.wrapping_add(step)));
+                let neighbour = if ix == 0 { 0 } else { records[ix - 1].word1 };
+                let by_neighbour = zigzag(record.word1.wrapping_sub(neighbour));
+                let bytes = |value: u64| {
+                    value.to_le_bytes().iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1)
+                };
+                if bytes(by_step) <= bytes(by_neighbour) { (0, by_step) } else { (1, by_neighbour) }
+            };
+            let used = difference.to_le_bytes().iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1);
+            bytes.push(code << 4 | used as u8);
+            differences.extend_from_slice(&difference.to_le_bytes()[..used]);
+        }
+        bytes.extend(differences);
+        bytes
+    }
+
+    fn record() -> impl Strategy<Value = Record> {
+        let word1 = prop_oneof![any::<u64>(), (0u64..64).prop_map(|n| 0x7f00_0000_1000 + 8 * n), 0u64..4];
+        let low48 = prop_oneof![0u64..4, (0u64..16).prop_map(|n| 0x5555_0000_1000 + 5 * n), any::<u64>()];
+        (0u8..13, any::<u8>(), low48, word1).prop_map(|(tag, aux, low48, word1)| {
+            let tag = Tag::from_u8(tag).unwrap_or(Tag::Access);
+            Record::new(tag, aux & 0x0b, low48, word1)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn encoding_follows_the_specification(records in proptest::collection::vec(record(), 0..400)) {
+            let mut encoder = Encoder::default();
+            let (plain, seen) = encoder.encode(&records);
+            prop_assert_eq!(plain, naive(&records));
+            let events = records.iter().filter(|record| begins_event(record.tag_byte())).count();
+            prop_assert_eq!(seen.events as usize, events);
+        }
+
+        #[test]
+        fn records_survive(records in proptest::collection::vec(record(), 0..2000)) {
+            let (payload, compressed, plain_bytes, _) = Encoder::default().encode_compressed(&records);
+            let (mut decoder, mut decoded) = (Decoder::default(), Decoded::default());
+            decoder.decode(&payload, compressed, plain_bytes, records.len() as u32, &mut decoded).unwrap();
+            prop_assert_eq!(&decoded.records, &records);
+            prop_assert!(decoded.site_of.iter().all(|&site| usize::from(site) < decoded.sites));
+        }
+
+        #[test]
+        fn hostile_payloads_are_refused_or_decoded(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300), records in 0u32..60, compressed: bool,
+        ) {
+            let mut decoded = Decoded::default();
+            if Decoder::default().decode(&bytes, compressed, 4096, records, &mut decoded).is_ok() {
+                prop_assert_eq!(decoded.records.len(), records as usize);
+            }
+        }
+    }
+}

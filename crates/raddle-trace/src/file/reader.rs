@@ -155,7 +155,7 @@ impl TraceFile {
         };
         self.threads.insert((image, recorded), thread);
         if let Some(name) = self.names.remove(&(image, recorded)) {
-            self.tables.threads[thread.index()].given_name = Some(name);
+            self.tables.threads[thread.index()].given_name = Some(printable(&name));
         }
         Ok(thread)
     }
@@ -212,7 +212,7 @@ impl TraceFile {
         let image = self.index.streams[cursor.stream].image;
         for (recorded, name) in cursor.buffer.names.drain(..) {
             match self.threads.get(&(image, recorded)) {
-                Some(thread) => self.tables.threads[thread.index()].given_name = Some(name),
+                Some(thread) => self.tables.threads[thread.index()].given_name = Some(printable(&name)),
                 None if self.names.len() < THREADS_MAX => {
                     self.names.insert((image, recorded), name);
                 }
@@ -331,6 +331,11 @@ impl EventSource for TraceFile {
     }
 }
 
+/// Names are printed; a hostile one shall not control the terminal or break a line.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 /// Takes over the thread table of a converted trace.
 fn given_threads(index: &Index, tables: &mut Tables) -> FxHashMap<(u32, u32), ThreadIx> {
     let mut threads = FxHashMap::default();
@@ -341,8 +346,8 @@ fn given_threads(index: &Index, tables: &mut Tables) -> FxHashMap<(u32, u32), Th
         .threads
         .iter()
         .map(|thread| Thread {
-            name: thread.name.clone(),
-            given_name: thread.given_name.clone(),
+            name: printable(&thread.name),
+            given_name: thread.given_name.as_deref().map(printable),
             parent: thread.parent.filter(|&parent| (parent as usize) < index.threads.len()).map(ThreadIx),
             children: thread.children,
         })

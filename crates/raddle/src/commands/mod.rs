@@ -1,8 +1,15 @@
 //! One file a command. A command parses its own arguments and calls the crate that does the work.
 
 pub mod cc;
+pub mod coverage;
+pub mod csp;
+pub mod detect;
 pub mod hunt;
+pub mod predict;
 pub mod record;
+pub mod replay;
+pub mod report;
+pub mod scheme;
 pub mod trace;
 
 use crate::compiler::choice::Language;
@@ -76,8 +83,15 @@ pub enum Command {
     Cc(cc::Args),
     #[command(name = "c++")]
     Cxx(cc::Args),
+    Csp(csp::Args),
+    Coverage(coverage::Args),
+    Detect(detect::Args),
     Hunt(hunt::Args),
+    Predict(predict::Args),
     Record(record::Args),
+    Replay(replay::Args),
+    Scheme(scheme::Args),
+    Report(report::Args),
     Trace(trace::Args),
 }
 
@@ -85,8 +99,15 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
     match command {
         Command::Cc(args) => cc::run(Language::C, args),
         Command::Cxx(args) => cc::run(Language::Cxx, args),
+        Command::Csp(args) => csp::run(args, ctx),
+        Command::Coverage(args) => coverage::run(args, ctx),
+        Command::Detect(args) => detect::run(args, ctx),
         Command::Hunt(args) => hunt::run(args, ctx),
+        Command::Predict(args) => predict::run(args, ctx),
         Command::Record(args) => record::run(args, ctx),
+        Command::Replay(args) => replay::run(args, ctx),
+        Command::Scheme(args) => scheme::run(args, ctx),
+        Command::Report(args) => report::run(args, ctx),
         Command::Trace(args) => trace::run(args, ctx),
     }
 }
