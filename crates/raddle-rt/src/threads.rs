@@ -60,6 +60,12 @@ pub fn begin(thread: &'static mut Thread) {
     let (routine, parent) = (thread.routine, u64::from(thread.parent));
     if steer::on() {
         steer::start(thread);
+    }
+    if thread.index == 0 {
+        // The main thread is simply there: its beginning is no visible operation.
+        observe::sync(thread, routine as u64, SyncOp::Start, routine, parent);
+        thread.steps = 0;
+    } else if steer::on() {
         let request = steer::Request { kind: step::START, object: 0, pc: routine as u64 };
         steer::visible(thread, request, |thread| {
             observe::sync(thread, routine as u64, SyncOp::Start, routine, parent);

@@ -50,7 +50,9 @@ pub struct Request {
 /// Waits until it is this thread's turn. False: the schedule says that the operation fails.
 fn turn(thread: &mut Thread, request: Request) -> bool {
     loop {
-        match SCHED.lock().arrive(thread, request) {
+        // Not in the scrutinee: the lock would be held while the thread sleeps.
+        let grant = SCHED.lock().arrive(thread, request);
+        match grant {
             Grant::Go => return true,
             Grant::Fail => return false,
             Grant::Wait => watch::sleep_until_granted(thread),

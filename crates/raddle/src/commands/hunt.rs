@@ -1,32 +1,62 @@
-//! `raddle hunt`: the main job, as a pipeline. Each step is somebody else's work: record, check, report.
+//! `raddle hunt`: the main job, as a pipeline. Each step is somebody else's work: record, predict, confirm, report.
 
 use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit};
+use crate::compiler::Refusal;
+use crate::hunt::confirm::{Settings, confirm_all};
+use crate::hunt::explain::Explainer;
 use crate::launch::recording::{Recording, record};
 use crate::launch::target::Target;
 use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use raddle_findings::collection::{FindingsFile, compare, deduplicate};
 use raddle_findings::{Finding, Grade, Kind};
+use raddle_predict::{Options, Prediction, predict};
+use raddle_trace::MemoryTrace;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-/// Runs a program once and looks for concurrency errors in what its threads did.
+/// Runs a program once, predicts what other interleavings of the same events would do, replays each prediction, and
+/// reports what it could make happen.
 ///
+/// Findings and their schedules are kept in .raddle; `raddle replay ID` makes one happen again.
 /// Exit status: 0 nothing found, 1 at least one finding, 2 usage or environment error. The program's own status is told.
 ///
 /// Examples:
 ///   raddle hunt examples/bank.c
 ///   raddle hunt --cflags "-O2 -Iinclude" a.c b.cpp -- 5
 ///   raddle hunt -- ./server --selftest
+///   raddle hunt --baseline old/findings.json -- ./server --selftest
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Folder for the trace (default: .raddle in this folder).
+    /// Folder for trace, schedules and findings.
     #[arg(long, value_name = "DIR", default_value = ".raddle")]
     keep: PathBuf,
     #[command(flatten)]
     what: What,
+    /// Show also what was predicted but could not be made to happen.
+    #[arg(long)]
+    all: bool,
+    /// Show only findings that are not in this findings file.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// States that prediction may visit.
+    #[arg(long, value_name = "N", default_value_t = Options::default().budget_states)]
+    budget: u64,
+    /// Schedules to try for one prediction before it is given up.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    alternatives: usize,
+    /// Seconds that one replay may take.
+    #[arg(long, value_name = "S", default_value_t = 20)]
+    timeout: u64,
+    /// Replays at the same time (default: one for each processor).
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
     /// Print the findings as JSON.
     #[arg(long)]
     json: bool,
@@ -34,32 +64,122 @@ pub struct Args {
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let launch = args.target.launch()?;
+    let baseline = args.baseline.as_deref().map(FindingsFile::read).transpose()?;
     std::fs::create_dir_all(&args.keep).with_context(|| {
         format!("cannot create the folder {}; choose another with --keep", args.keep.display())
     })?;
     let path = args.keep.join(format!("{}.trace", args.target.name()));
-    let recording = record(&launch, &args.what.config(), &path, ctx)?;
+    let config = args.what.config();
+    let recording = record(&launch, &config, &path, ctx)?;
     show_messages(&recording, ctx);
     if !ctx.quiet {
         eprintln!("raddle: {}", sentence(&recording));
     }
-    let findings = check(&recording);
-    show(&findings, args.json)?;
+
+    let trace = MemoryTrace::read(raddle_trace::open(&path)?.as_mut())?;
+    let spinner = stage(ctx, "predicting");
+    let options =
+        Options { budget_states: args.budget, alternatives: args.alternatives, ..Options::default() };
+    let prediction = predict(&trace, &options);
+    spinner.finish_and_clear();
+
+    let total = prediction.candidates.len();
+    let bar = stage(ctx, "confirming");
+    bar.set_length(total as u64);
+    let settings = Settings {
+        options: config.options,
+        timeout: Duration::from_secs(args.timeout),
+        alternatives: args.alternatives,
+        workers: args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
+    };
+    let stop = AtomicBool::new(false);
+    let verdicts = confirm_all(&launch, &trace, &prediction, &settings, &stop, &|done| {
+        bar.set_position(done as u64);
+    })?;
+    bar.finish_and_clear();
+
+    let mut findings = crashes(&recording);
+    let mut explainer = Explainer::new(&trace, &prediction);
+    for (candidate, verdict) in prediction.candidates.iter().zip(verdicts) {
+        let Some(verdict) = verdict else { continue };
+        let grade = if verdict.confirmed { Grade::Confirmed } else { Grade::Predicted };
+        let notes = if verdict.confirmed { Vec::new() } else { verdict.attempts };
+        let mut finding = explainer.finding(candidate, &verdict.parties, grade, notes);
+        let schedule = args.keep.join(format!("{}.schedule", finding.id));
+        let mut text = verdict.schedule;
+        text.about = format!("{} {}", candidate.kind.word(), finding.id);
+        std::fs::write(&schedule, text.to_text())
+            .with_context(|| format!("cannot write the schedule {}", schedule.display()))?;
+        finding.schedule = Some(schedule.display().to_string());
+        findings.push(finding);
+    }
+    let findings = deduplicate(findings);
+    keep(&args.keep, launch.words(), &findings)?;
+
+    let (known, findings) = match baseline {
+        Some(baseline) => {
+            let comparison = compare(&baseline.findings, findings);
+            (comparison.known.len(), comparison.new)
+        }
+        None => (0, findings),
+    };
+    let shown: Vec<&Finding> =
+        findings.iter().filter(|finding| args.all || finding.grade == Grade::Confirmed).collect();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&shown)?);
+    } else {
+        for finding in &shown {
+            print!("{}", plain(finding));
+        }
+    }
     if !ctx.quiet && !args.json {
+        summary(&prediction, &findings, &shown, known, launch.preload);
+    }
+    Ok(if shown.is_empty() { Exit::Clean } else { Exit::Found })
+}
+
+/// A line on the terminal that says what is being done.
+fn stage(ctx: &Ctx, name: &'static str) -> ProgressBar {
+    if !ctx.progress() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {prefix} {pos} of {len} [{elapsed}]")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = ProgressBar::new(0).with_style(style).with_prefix(name);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn keep(folder: &Path, program: Vec<String>, findings: &[Finding]) -> anyhow::Result<()> {
+    let path = folder.join("findings.json");
+    let text = FindingsFile::new(program, findings.to_vec()).to_json();
+    std::fs::write(&path, text).map_err(|error| {
+        Refusal(format!("cannot write {}: {error}; choose another folder with --keep", path.display())).into()
+    })
+}
+
+fn summary(prediction: &Prediction, findings: &[Finding], shown: &[&Finding], known: usize, preloaded: bool) {
+    let confirmed = findings.iter().filter(|finding| finding.grade == Grade::Confirmed).count();
+    let predicted = findings.len() - confirmed;
+    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    eprintln!(
+        "raddle: {} confirmed, {predicted} predicted only{}{}",
+        count(confirmed, "finding"),
+        if known > 0 { format!(", {known} already known") } else { String::new() },
+        if predicted > 0 && shown.len() == confirmed { " (--all shows them)" } else { "" }
+    );
+    for unexplored in &prediction.unexplored {
+        eprintln!("raddle: note: {unexplored}");
+    }
+    if preloaded {
         eprintln!(
-            "raddle: {}; checked: crashes of the recorded run. Races and deadlocks of other schedules are not looked for by this version",
-            match findings.len() {
-                0 => "nothing found".to_owned(),
-                1 => "1 finding".to_owned(),
-                n => format!("{n} findings"),
-            }
+            "raddle: note: the program was not built by `raddle cc`: only deadlocks, blocked threads and missed signals were looked for"
         );
     }
-    Ok(if findings.is_empty() { Exit::Clean } else { Exit::Found })
 }
 
 /// A run that was ended by a signal of its own making is an error that has happened.
-fn check(recording: &Recording) -> Vec<Finding> {
+fn crashes(recording: &Recording) -> Vec<Finding> {
     const SELF_INFLICTED: [i32; 6] =
         [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
     match recording.status.signal() {
@@ -72,13 +192,36 @@ fn check(recording: &Recording) -> Vec<Finding> {
     }
 }
 
-fn show(findings: &[Finding], json: bool) -> anyhow::Result<()> {
-    if json {
-        println!("{}", serde_json::to_string_pretty(findings)?);
-        return Ok(());
+/// A finding in plain text.
+fn plain(finding: &Finding) -> String {
+    use std::fmt::Write;
+    let mut text = format!(
+        "{} [{}]: {}\n",
+        finding.message,
+        finding.id,
+        match finding.grade {
+            Grade::Confirmed => "confirmed",
+            Grade::Predicted => "predicted",
+            Grade::Suspected => "suspected",
+        }
+    );
+    for party in &finding.parties {
+        let _ = writeln!(text, "  thread {} {}", party.thread, party.action);
+        for frame in &party.stack {
+            let _ = writeln!(
+                text,
+                "      {} {}:{}",
+                frame.function.as_deref().unwrap_or("?"),
+                frame.file.as_deref().unwrap_or("?"),
+                frame.line.unwrap_or(0)
+            );
+        }
+        for lock in &party.locks {
+            let _ = writeln!(text, "    holding {}", lock.lock);
+        }
     }
-    for finding in findings {
-        println!("{}: {}", finding.id, finding.message);
+    for note in &finding.notes {
+        let _ = writeln!(text, "  note: {note}");
     }
-    Ok(())
+    text
 }

@@ -7,6 +7,7 @@
 pub mod inspect;
 pub mod process;
 pub mod recording;
+pub mod steering;
 pub mod target;
 
 use std::ffi::OsString;

@@ -1,0 +1,252 @@
+//! Running a program with its threads steered: under a strategy, or along a schedule.
+
+use super::Launch;
+use crate::compiler::Refusal;
+use crate::runtime_files::RuntimeFiles;
+use raddle_trace::region::{Region, RegionConfig};
+use raddle_trace::schedule::{Schedule, StepKind, StopPlace};
+use raddle_wire::region::{ENV_REGION, OUTCOME_STATUS, option, outcome, steer};
+use raddle_wire::step::{self, StepWord};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What becomes of the program's standard streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// They are the user's.
+    Inherited,
+    /// Nothing comes in, nothing goes out: the run is one of many.
+    Silent,
+}
+
+/// A thread's part in how a steered run ended.
+#[derive(Clone, Debug)]
+pub struct SteeredParty {
+    /// Hash of its spawn path.
+    pub path: u64,
+    /// Operation that it waits for or was about to do; none for a plain access.
+    pub operation: Option<StepKind>,
+    pub pc: u64,
+    pub object: u64,
+    /// Which of its visible operations this is.
+    pub ordinal: u32,
+    /// Bytes accessed and whether they are written, for a parked thread.
+    pub bytes: u64,
+    pub writes: bool,
+    /// What the schedule expected instead, in a divergence.
+    pub expected: Option<StepWord>,
+}
+
+/// How a steered run ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// By itself.
+    Ended(ExitStatus),
+    Deadlock(Vec<SteeredParty>),
+    /// All stop points were reached.
+    Parked(Vec<SteeredParty>),
+    /// The program did not follow the schedule.
+    Diverged(Vec<SteeredParty>),
+    /// Nothing moved any more.
+    Stuck(Vec<SteeredParty>),
+    /// It took longer than allowed and was killed.
+    TimedOut,
+}
+
+/// A finished steered run.
+#[derive(Clone, Debug)]
+pub struct Steered {
+    pub outcome: Outcome,
+    /// Steps of the schedule that were taken, or decisions that were made.
+    pub steps: u64,
+}
+
+/// Runs the program along a schedule.
+pub fn replay(
+    launch: &Launch,
+    schedule: &Schedule,
+    options: u64,
+    streams: Streams,
+    timeout: Duration,
+) -> anyhow::Result<Steered> {
+    let memory = if schedule.stops.is_empty() { options & !option::MEMORY } else { options | option::MEMORY };
+    let config = RegionConfig {
+        observe: 0,
+        steer: steer::REPLAY,
+        options: memory | option::THEN_ROUND_ROBIN,
+        blob: blob(schedule)?,
+        ..RegionConfig::default()
+    };
+    run(launch, &config, streams, timeout)
+}
+
+/// Runs the program with the region's configuration and says how it ended.
+pub fn run(
+    launch: &Launch,
+    config: &RegionConfig,
+    streams: Streams,
+    timeout: Duration,
+) -> anyhow::Result<Steered> {
+    let region = Region::create(config)
+        .map_err(|error| Refusal(format!("cannot create the memory shared with the program ({error})")))?;
+    let mut command = Command::new(&launch.program);
+    command.args(&launch.arguments).env(ENV_REGION, region.env_value());
+    if launch.preload {
+        command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
+    }
+    if streams == Streams::Silent {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // A group of its own: whatever it starts can be ended with it.
+        command.process_group(0);
+    }
+    let mut child = command
+        .spawn()
+        .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if started.elapsed() > timeout {
+            let _ = child.kill();
+            let _ = child.wait();
+            break None;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
+    };
+    let header = region.header();
+    let steps = header.steps.load(Ordering::Relaxed);
+    let parties = || parties(&region);
+    let outcome = match (status, header.outcome.load(Ordering::Acquire)) {
+        (Some(status), found) if status.code() == Some(OUTCOME_STATUS) && found != outcome::NONE => {
+            match found {
+                outcome::DEADLOCK => Outcome::Deadlock(parties()),
+                outcome::PARKED => Outcome::Parked(parties()),
+                outcome::DIVERGED => Outcome::Diverged(parties()),
+                _ => Outcome::Stuck(parties()),
+            }
+        }
+        (Some(status), _) => Outcome::Ended(status),
+        (None, _) => Outcome::TimedOut,
+    };
+    Ok(Steered { outcome, steps })
+}
+
+fn parties(region: &Region) -> Vec<SteeredParty> {
+    let header = region.header();
+    let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
+    let diverged = header.outcome.load(Ordering::Relaxed) == outcome::DIVERGED;
+    header.parties[..count]
+        .iter()
+        .map(|party| {
+            let detail = party.detail.load(Ordering::Relaxed);
+            let kind = party.kind.load(Ordering::Relaxed) as usize;
+            SteeredParty {
+                path: party.path.load(Ordering::Relaxed),
+                operation: StepKind::WORDS.get(kind).map(|&(kind, _)| kind),
+                pc: party.pc.load(Ordering::Relaxed),
+                object: party.object.load(Ordering::Relaxed),
+                ordinal: party.ordinal.load(Ordering::Relaxed),
+                bytes: detail & 0xffff_ffff,
+                writes: (detail >> 32) as u8 & raddle_wire::record::access::WRITE != 0,
+                expected: (diverged && detail != u64::MAX).then(|| StepWord::unpack(detail)),
+            }
+        })
+        .collect()
+}
+
+/// Hash by which the runtime knows a thread.
+pub fn thread_hash(name: &str) -> u64 {
+    step::hash(step::HASH_START, name.as_bytes())
+}
+
+/// The schedule in the form that the runtime reads (`raddle_wire::step`).
+fn blob(schedule: &Schedule) -> Result<Vec<u8>, Refusal> {
+    let threads = schedule.threads();
+    let index_of = |name: &str| -> Result<u16, Refusal> {
+        let at = threads.iter().position(|&thread| thread == name);
+        at.and_then(|at| u16::try_from(at).ok()).ok_or_else(|| {
+            Refusal("the schedule names more threads than can be replayed (65,536)".to_owned())
+        })
+    };
+    let mut by_name = std::collections::HashMap::new();
+    let mut words: Vec<u64> = vec![
+        threads.len() as u64,
+        schedule.steps.len() as u64,
+        schedule.stops.len() as u64,
+        schedule.blocks.len() as u64,
+    ];
+    words.extend(threads.iter().map(|name| thread_hash(name)));
+    for step in &schedule.steps {
+        let thread = match by_name.get(&step.thread) {
+            Some(&thread) => thread,
+            None => {
+                let thread = index_of(schedule.name(step.thread))?;
+                by_name.insert(step.thread, thread);
+                thread
+            }
+        };
+        words.push(
+            StepWord { thread, kind: step.kind as u8, failed: step.failed, ordinal: step.ordinal }.pack(),
+        );
+    }
+    for stop in &schedule.stops {
+        let (kind, text) = match stop.place {
+            StopPlace::Code(name) => (step::PLACE_CODE, schedule.name(name)),
+            StopPlace::Object(name) => (step::PLACE_OBJECT, schedule.name(name)),
+        };
+        let (module, offset) = place(text)?;
+        words.extend([
+            u64::from(index_of(schedule.name(stop.thread))?),
+            u64::from(stop.after),
+            u64::from(stop.occurrence),
+            kind,
+            offset,
+            module,
+        ]);
+    }
+    for block in &schedule.blocks {
+        let thread = index_of(schedule.name(block.thread))?;
+        words.push(StepWord { thread, kind: block.kind as u8, failed: false, ordinal: block.ordinal }.pack());
+    }
+    Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+/// `module+0x1234` as the hash of the module's file name and the offset; a bare number is an address.
+fn place(text: &str) -> Result<(u64, u64), Refusal> {
+    let refusal =
+        || Refusal(format!("the schedule stops at `{text}`, which is not of the form module+0x1234"));
+    let number = |digits: &str| u64::from_str_radix(digits.strip_prefix("0x")?, 16).ok();
+    match text.rsplit_once('+') {
+        Some((module, offset)) => {
+            Ok((step::hash(step::HASH_START, module.as_bytes()), number(offset).ok_or_else(refusal)?))
+        }
+        None => Ok((0, number(text).ok_or_else(refusal)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_numbered_as_the_runtime_numbers_them() {
+        for (index, &(kind, word)) in StepKind::WORDS.iter().enumerate() {
+            assert_eq!(kind as usize, index);
+            assert_eq!(step::WORDS[index], word);
+        }
+        assert_eq!(step::WORDS.len(), StepKind::WORDS.len());
+    }
+
+    #[test]
+    fn places_are_modules_and_offsets() {
+        let (module, offset) = place("bank+0x11f4").unwrap();
+        assert_eq!((module, offset), (step::hash(step::HASH_START, b"bank"), 0x11f4));
+        assert_eq!(place("0x10").unwrap(), (0, 0x10));
+        assert!(place("bank.c:31").is_err());
+    }
+}
