@@ -1,4 +1,4 @@
-/* 2,000 threads one after the other: stacks and thread slots are reused, nothing may leak. Clean: create and join order everything. */
+/* 2,000 threads (or the argument) one after the other: stacks and thread slots are reused, nothing may leak. Clean: create and join order everything. */
 #include "corpus.h"
 
 static long sum;
@@ -10,8 +10,9 @@ static void *body(void *argument) {
     return NULL;
 }
 
-int main(void) {
-    for (long i = 0; i < 2000; i++) finish(start_with(body, (void *)i));
+int main(int argc, char **argv) {
+    long count = argc > 1 ? atol(argv[1]) : 2000;
+    for (long i = 0; i < count; i++) finish(start_with(body, (void *)i));
     printf("%ld\n", sum);
     return 0;
 }
