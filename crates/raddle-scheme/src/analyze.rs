@@ -17,6 +17,7 @@
 
 use crate::abs::explore::{self as abstract_explore, Graph, StateId};
 use crate::abs::space::{Config, Space, TidId};
+use crate::concrete::dpor;
 use crate::concrete::explore::{self, Exploration, Observed, RaceKey, Stand};
 use crate::concrete::state::{Machine, Origin, origin_name, path_name};
 use crate::finding::*;
@@ -134,7 +135,7 @@ pub fn analyze(
     progress("concrete schedules");
     let start = Instant::now();
     let machine = Machine::new(program);
-    let exploration =
+    let mut exploration =
         explore::explore(&machine, options.concrete_states_max, &clock.at_most(options.timeout / 2));
     report.phases.push(Phase {
         name: "concrete schedules",
@@ -144,8 +145,12 @@ pub fn analyze(
         incomplete: exploration.incomplete.clone(),
         outcome: format!("{} situations seen", situations(&exploration.observed)),
     });
+    if exploration.incomplete.is_some() && !clock.is_over() {
+        progress("inequivalent schedules");
+        report.phases.push(reduce(&machine, &mut exploration, &clock.at_most(options.timeout / 6)));
+    }
     let writer = Writer { program, observed: &exploration.observed };
-    writer.confirmed(&exploration, &mut report.findings);
+    writer.confirmed(&mut report.findings);
     if exploration.incomplete.is_some() {
         writer.suspected(&mut space, &graph, &suspects, &mut report.findings);
     } else {
@@ -156,6 +161,38 @@ pub fn analyze(
     });
     report.verdict = verdict(&report, &exploration, abstract_complete, may_spin, &graph);
     report
+}
+
+/// Where the graph of states is too large, the search over inequivalent schedules goes deeper. If it comes to an end all
+/// runs are finite and all were seen; only whether a failed `cas` is retried is asked of the graph alone.
+fn reduce(machine: &Machine, exploration: &mut Exploration, clock: &Clock) -> Phase {
+    let start = Instant::now();
+    let dpor::Reduced { exploration: reduced, runs } = dpor::explore(machine, dpor::Bounds::default(), clock);
+    let phase = Phase {
+        name: "inequivalent schedules",
+        states: reduced.states,
+        edges: reduced.edges,
+        seconds: start.elapsed().as_secs_f64(),
+        incomplete: reduced.incomplete.clone(),
+        outcome: format!("{} situations seen in {runs} runs", situations(&reduced.observed)),
+    };
+    let observed = &mut exploration.observed;
+    for (key, seen) in reduced.observed.races {
+        let benign = seen.benign;
+        observed.races.entry(key).or_insert(seen).benign &= benign;
+    }
+    for (key, schedule) in reduced.observed.deadlocks {
+        observed.deadlocks.entry(key).or_insert(schedule);
+    }
+    for (key, error) in reduced.observed.errors {
+        observed.errors.entry(key).or_insert(error);
+    }
+    observed.results.extend(reduced.observed.results);
+    observed.spawn_sites.extend(reduced.observed.spawn_sites);
+    if reduced.incomplete.is_none() && !machine.program.cases {
+        exploration.incomplete = None;
+    }
+    phase
 }
 
 fn leftovers(outcome: &modular::Outcome) -> Vec<String> {
@@ -284,7 +321,7 @@ impl Writer<'_> {
         self.part(stand.site, self.thread(&stand.thread), what.to_owned())
     }
 
-    fn confirmed(&self, exploration: &Exploration, out: &mut Vec<Finding>) {
+    fn confirmed(&self, out: &mut Vec<Finding>) {
         let observed = self.observed;
         let keys = observed.races.keys().map(|key| (key.sites, key.actions, (key.origin, key.cell)));
         let harmless = harmless(self.program, keys);
@@ -373,7 +410,6 @@ impl Writer<'_> {
                 path: Vec::new(),
             });
         }
-        let _ = exploration;
     }
 
     fn situation(

@@ -211,32 +211,8 @@ impl Search<'_, '_> {
     }
 
     fn arrive(&mut self, threads: Threads, store: Root, via: Option<Via>) {
-        if self.space.config.por {
-            for (threads, store) in self.settle(threads, store, via.map_or(StateId(0), |via| via.from)) {
-                self.add(threads, store, via);
-            }
-        } else {
-            self.walk_in(threads, store, via);
-        }
-    }
-
-    /// Takes the administrative steps of all threads, which no state is worth.
-    fn walk_in(&mut self, threads: Threads, store: Root, via: Option<Via>) {
-        let mut work = vec![(threads, store)];
-        while let Some((threads, store)) = work.pop() {
-            let next = threads.iter().find_map(|thread| {
-                let ctx = thread.ctxs.iter().copied().find(|&ctx| self.space.is_administrative(ctx))?;
-                Some((thread.tid, ctx))
-            });
-            let Some((tid, ctx)) = next else {
-                self.add(threads, store, via);
-                continue;
-            };
-            let view = View { threads: &threads, tid, store };
-            for succ in self.space.step(view, ctx) {
-                let (threads, store) = self.advance(&threads, tid, ctx, succ, false);
-                work.push((threads, store));
-            }
+        for (threads, store) in self.settle(threads, store, via.map_or(StateId(0), |via| via.from)) {
+            self.add(threads, store, via);
         }
     }
 
@@ -273,7 +249,17 @@ impl Search<'_, '_> {
         id
     }
 
-    /// All ways in which local steps of all threads can come out.
+    /// Whether a context takes its next step without being a state: any local step with the reduction, else only steps
+    /// that walk into an expression.
+    fn is_passing(&mut self, view: View, ctx: CtxId) -> bool {
+        if self.space.config.por {
+            self.space.ops(view, ctx).is_empty()
+        } else {
+            self.space.is_administrative(ctx)
+        }
+    }
+
+    /// All ways in which passing steps of all threads can come out.
     fn settle(&mut self, threads: Threads, store: Root, from: StateId) -> Vec<(Threads, Root)> {
         let mut settled = Vec::new();
         let mut seen: FxHashSet<(ThreadsId, Root, Vec<CtxId>)> = FxHashSet::default();
@@ -289,7 +275,7 @@ impl Search<'_, '_> {
             'threads: for thread in &threads {
                 for &ctx in &thread.ctxs {
                     let view = View { threads: &threads, tid: thread.tid, store };
-                    if !parked.contains(&ctx) && self.space.ops(view, ctx).is_empty() {
+                    if !parked.contains(&ctx) && self.is_passing(view, ctx) {
                         local = Some((thread.tid, thread.many, ctx));
                         break 'threads;
                     }
