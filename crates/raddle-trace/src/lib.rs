@@ -12,6 +12,7 @@ pub mod generate;
 pub mod ids;
 pub mod info;
 pub mod model;
+pub mod observed_schedule;
 pub mod open;
 pub mod perfetto;
 pub mod region;

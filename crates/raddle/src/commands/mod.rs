@@ -4,6 +4,7 @@ pub mod cc;
 pub mod coverage;
 pub mod csp;
 pub mod detect;
+pub mod explore;
 pub mod hunt;
 pub mod predict;
 pub mod record;
@@ -86,6 +87,7 @@ pub enum Command {
     Csp(csp::Args),
     Coverage(coverage::Args),
     Detect(detect::Args),
+    Explore(explore::Args),
     Hunt(hunt::Args),
     Predict(predict::Args),
     Record(record::Args),
@@ -102,6 +104,7 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
         Command::Csp(args) => csp::run(args, ctx),
         Command::Coverage(args) => coverage::run(args, ctx),
         Command::Detect(args) => detect::run(args, ctx),
+        Command::Explore(args) => explore::run(args, ctx),
         Command::Hunt(args) => hunt::run(args, ctx),
         Command::Predict(args) => predict::run(args, ctx),
         Command::Record(args) => record::run(args, ctx),

@@ -4,8 +4,9 @@ use super::{Ctx, Exit};
 use crate::launch::process::{describe, shell_status};
 use crate::launch::recording::{Recording, record};
 use crate::launch::target::Target;
+use raddle_explore::Strategy;
 use raddle_trace::region::{MessageLevel, RegionConfig};
-use raddle_wire::region::option;
+use raddle_wire::region::{option, steer};
 use std::path::PathBuf;
 
 /// Runs a program once and keeps a trace of what its threads did.
@@ -48,10 +49,17 @@ pub struct What {
     /// Do not record allocations.
     #[arg(long)]
     pub no_allocations: bool,
+    /// Decide which thread goes next: random, round-robin, queue, pct[:DEPTH] or delay[:DELAYS] (default: the threads
+    /// run free).
+    #[arg(long, value_name = "STRATEGY")]
+    pub strategy: Option<Strategy>,
     /// Seed of the run's one source of randomness.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 }
+
+/// Decisions of a run that `pct` and `delay` plan for when nothing is known.
+const STEPS_UNKNOWN: u64 = 200;
 
 impl What {
     pub fn config(&self) -> RegionConfig {
@@ -66,7 +74,12 @@ impl What {
                 options |= bit;
             }
         }
-        RegionConfig { options, seed: self.seed, ..RegionConfig::default() }
+        let mut config = RegionConfig { options, seed: self.seed, ..RegionConfig::default() };
+        if let Some(strategy) = self.strategy {
+            config.steer = steer::CONTROL;
+            (config.strategy, config.parameters) = strategy.encode(STEPS_UNKNOWN);
+        }
+        config
     }
 }
 

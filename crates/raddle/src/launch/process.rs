@@ -23,7 +23,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
 /// A program that runs.
@@ -33,10 +33,13 @@ pub struct Running {
     forwarding: JoinHandle<()>,
 }
 
-/// Starts the program with the region in its environment.
-pub fn start(launch: &Launch, region: &Region) -> anyhow::Result<Running> {
+/// Starts the program with the region in its environment; `silent`: without input and output.
+pub fn start(launch: &Launch, region: &Region, silent: bool) -> anyhow::Result<Running> {
     let mut command = Command::new(&launch.program);
     command.args(&launch.arguments).env(ENV_REGION, region.env_value());
+    if silent {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    }
     if launch.preload {
         command.env("LD_PRELOAD", with_preload(&RuntimeFiles::unpack()?));
     }

@@ -32,6 +32,26 @@ pub struct Recording {
 
 /// Runs the program once and keeps the trace at `path`.
 pub fn record(launch: &Launch, config: &RegionConfig, path: &Path, ctx: &Ctx) -> anyhow::Result<Recording> {
+    record_with(launch, config, path, ctx, false)
+}
+
+/// As [`record`], with the program's streams closed: one of many runs.
+pub fn record_silently(
+    launch: &Launch,
+    config: &RegionConfig,
+    path: &Path,
+    ctx: &Ctx,
+) -> anyhow::Result<Recording> {
+    record_with(launch, config, path, ctx, true)
+}
+
+fn record_with(
+    launch: &Launch,
+    config: &RegionConfig,
+    path: &Path,
+    ctx: &Ctx,
+    silent: bool,
+) -> anyhow::Result<Recording> {
     check_address_space(config)?;
     let region = Region::create(config).map_err(|error| {
         Refusal(format!(
@@ -44,7 +64,7 @@ pub fn record(launch: &Launch, config: &RegionConfig, path: &Path, ctx: &Ctx) ->
         directory: std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default(),
     };
     let collector = Collector::start(Arc::clone(&region), path, program)?;
-    let running = match process::start(launch, &region) {
+    let running = match process::start(launch, &region, silent) {
         Ok(running) => running,
         Err(error) => {
             // Nothing was recorded: an empty trace would only confuse.

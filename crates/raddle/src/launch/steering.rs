@@ -29,6 +29,8 @@ pub struct SteeredParty {
     /// Operation that it waits for or was about to do; none for a plain access.
     pub operation: Option<StepKind>,
     pub pc: u64,
+    /// The program counter as `module+0x1234`.
+    pub site: String,
     pub object: u64,
     /// Which of its visible operations this is.
     pub ordinal: u32,
@@ -82,11 +84,39 @@ pub fn replay(
     run(launch, &config, streams, timeout)
 }
 
+/// Most output of one run that is kept for comparison.
+const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+
+/// As [`run`], silently, and hands over what the program printed.
+pub fn run_captured(
+    launch: &Launch,
+    config: &RegionConfig,
+    timeout: Duration,
+) -> anyhow::Result<(Steered, Vec<u8>)> {
+    use std::io::{Read, Seek};
+    let mut output = tempfile::tempfile()?;
+    let steered = run_with(launch, config, Streams::Silent, Some(output.try_clone()?), timeout)?;
+    output.rewind()?;
+    let mut bytes = Vec::new();
+    output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok((steered, bytes))
+}
+
 /// Runs the program with the region's configuration and says how it ended.
 pub fn run(
     launch: &Launch,
     config: &RegionConfig,
     streams: Streams,
+    timeout: Duration,
+) -> anyhow::Result<Steered> {
+    run_with(launch, config, streams, None, timeout)
+}
+
+fn run_with(
+    launch: &Launch,
+    config: &RegionConfig,
+    streams: Streams,
+    stdout: Option<std::fs::File>,
     timeout: Duration,
 ) -> anyhow::Result<Steered> {
     let region = Region::create(config)
@@ -100,6 +130,9 @@ pub fn run(
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // A group of its own: whatever it starts can be ended with it.
         command.process_group(0);
+    }
+    if let Some(stdout) = stdout {
+        command.stdout(stdout);
     }
     let mut child = command
         .spawn()
@@ -149,6 +182,7 @@ fn parties(region: &Region) -> Vec<SteeredParty> {
                 path: party.path.load(Ordering::Relaxed),
                 operation: StepKind::WORDS.get(kind).map(|&(kind, _)| kind),
                 pc: party.pc.load(Ordering::Relaxed),
+                site: site(region, party.pc.load(Ordering::Relaxed)),
                 object: party.object.load(Ordering::Relaxed),
                 ordinal: party.ordinal.load(Ordering::Relaxed),
                 bytes: detail & 0xffff_ffff,
@@ -157,6 +191,22 @@ fn parties(region: &Region) -> Vec<SteeredParty> {
             }
         })
         .collect()
+}
+
+/// A program counter in the numbering of its file.
+fn site(region: &Region, pc: u64) -> String {
+    for index in 0..region.modules() {
+        let module = region.module(index);
+        if (module.start..module.end).contains(&pc) {
+            let path = String::from_utf8_lossy(
+                &module.path[..usize::from(module.path_bytes).min(module.path.len())],
+            )
+            .into_owned();
+            let file = path.rsplit('/').next().unwrap_or(&path);
+            return format!("{file}+{:#x}", pc.wrapping_sub(module.bias));
+        }
+    }
+    format!("{pc:#x}")
 }
 
 /// Hash by which the runtime knows a thread.

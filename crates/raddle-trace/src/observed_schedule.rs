@@ -1,0 +1,85 @@
+//! The schedule of a run that has been recorded: its visible operations in the order in which they happened.
+
+use crate::event::Op;
+use crate::schedule::{Schedule, Step, StepKind};
+use crate::source::{EventSource, TraceError};
+use crate::tables::Location;
+
+/// Reads a trace to its end and writes down the order of its visible operations.
+pub fn observed_schedule(source: &mut dyn EventSource, about: &str) -> Result<Schedule, TraceError> {
+    let mut schedule = Schedule::new(about);
+    let mut ordinals: Vec<u32> = Vec::new();
+    let mut batch = Vec::new();
+    loop {
+        source.next_batch(&mut batch)?;
+        if batch.is_empty() {
+            return Ok(schedule);
+        }
+        for event in &batch {
+            let Some((kind, failed)) = StepKind::of(&event.op) else { continue };
+            let thread = event.thread.index();
+            if ordinals.len() <= thread {
+                ordinals.resize(thread + 1, 0);
+            }
+            ordinals[thread] += 1;
+            let tables = source.tables();
+            let object = match event.op {
+                Op::Fork { child } | Op::Join { child } | Op::JoinFailed { child } | Op::Detach { child } => {
+                    tables.threads.get(child.index()).map_or("", |thread| thread.name.as_str())
+                }
+                _ => "",
+            };
+            let object = schedule.intern(object);
+            let name = tables.threads.get(thread).map_or("?", |thread| thread.name.as_str());
+            let name = schedule.intern(name);
+            let comment = match tables.location(event.location) {
+                Location::Pc(pc) => match tables.module_of(*pc) {
+                    Some(module) => {
+                        let file = module.path.rsplit('/').next().unwrap_or(&module.path);
+                        format!("{file}+{:#x}", pc.wrapping_sub(module.bias))
+                    }
+                    None => format!("{pc:#x}"),
+                },
+                Location::Foreign(number) => format!("L{number}"),
+                Location::Unknown => String::new(),
+            };
+            let comment = schedule.intern(&comment);
+            schedule.steps.push(Step { thread: name, ordinal: ordinals[thread], kind, failed, object, comment });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, LockFlags};
+    use crate::ids::{ContextIx, LocationIx, ObjectId, ThreadIx};
+    use crate::source::MemoryTrace;
+
+    #[test]
+    fn visible_operations_are_counted_by_thread() {
+        let mut trace = MemoryTrace::default();
+        let child = trace.tables.add_thread(Some(ThreadIx::MAIN));
+        let lock = |thread| (thread, Op::Lock { lock: ObjectId(8), flags: LockFlags::default() });
+        let unlock = |thread| (thread, Op::Unlock { lock: ObjectId(8), flags: LockFlags::default() });
+        let ops = [
+            (ThreadIx::MAIN, Op::Fork { child }),
+            (child, Op::Start { parent: ThreadIx::MAIN }),
+            lock(child),
+            (child, Op::Yield),
+            unlock(child),
+            lock(ThreadIx::MAIN),
+        ];
+        for (thread, op) in ops {
+            let (location, context) = (LocationIx::UNKNOWN, ContextIx::ROOT);
+            trace.events.push(Event { thread, location, context, op });
+        }
+        let schedule = observed_schedule(&mut trace.source(), "test").unwrap();
+        let steps: Vec<_> = schedule
+            .steps
+            .iter()
+            .map(|step| format!("{} {} {}", schedule.name(step.thread), step.ordinal, step.kind.word()))
+            .collect();
+        assert_eq!(steps, ["1 1 fork", "1.1 1 start", "1.1 2 lock", "1.1 3 unlock", "1 2 lock"]);
+    }
+}
