@@ -29,7 +29,10 @@
 mod csp;
 mod measure;
 pub mod outcome;
+mod predict;
 mod record;
+mod scheme;
+mod trace;
 
 pub use measure::{Bench, Subject};
 pub use outcome::{Bar, Limit, Outcome, Row, geometric_mean, ratios};
@@ -40,7 +43,13 @@ use anyhow::{Context, bail};
 type Run = fn(&Bench) -> anyhow::Result<Outcome>;
 
 /// Every group: its name and what runs it. One line a group.
-const GROUPS: &[(&str, Run)] = &[("csp", csp::run), ("record", record::run)];
+const GROUPS: &[(&str, Run)] = &[
+    ("csp", csp::run),
+    ("predict", predict::run),
+    ("record", record::run),
+    ("scheme", scheme::run),
+    ("trace", trace::run),
+];
 
 /// Measure, side by side with peers.
 #[derive(clap::Args)]

@@ -68,7 +68,7 @@ impl ModuleSymbols {
         let mut frames = Vec::new();
         while let Ok(Some(frame)) = found.next() {
             let function =
-                frame.function.as_ref().and_then(|function| function.demangle().ok()).map(tidy_name);
+                frame.function.as_ref().and_then(|function| function.demangle().ok()).map(Cow::into_owned);
             let location = frame.location.as_ref();
             frames.push(CodeFrame {
                 function,
@@ -88,13 +88,13 @@ impl ModuleSymbols {
     }
 }
 
-/// A symbol as a programmer wrote it.
+/// A symbol as a programmer wrote it. Names without a mangler's prefix are left alone: to C++ demanglers the variable
+/// `m` would be the type `unsigned long`.
 pub fn demangle(symbol: &str) -> String {
-    tidy_name(addr2line::demangle_auto(Cow::Borrowed(symbol), None))
-}
-
-fn tidy_name(name: Cow<'_, str>) -> String {
-    name.into_owned()
+    match symbol.starts_with("_Z") || symbol.starts_with("__Z") || symbol.starts_with("_R") {
+        true => addr2line::demangle_auto(Cow::Borrowed(symbol), None).into_owned(),
+        false => symbol.to_owned(),
+    }
 }
 
 /// Removes `.` and resolves `..` without asking the file system.
@@ -123,6 +123,7 @@ mod tests {
         assert_eq!(demangle("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
         assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(demangle("main"), "main");
+        assert_eq!(demangle("m"), "m", "a variable, not the C++ type `unsigned long`");
     }
 
     #[test]
