@@ -1,17 +1,18 @@
-;; A producer fills a shared list; when it has ended, a consumer empties it.
+;; A producer fills a shared list by cas; when it has ended, a consumer empties it.
 (define items '())
 (define (produce n)
-  (if (> n 0)
+  (if (= n 0)
+      'produced
       (let ((seen items))
-        (if (cas items seen (cons n seen))
-            (produce (- n 1))
-            (produce n)))))
-(define (consume taken)
+        (produce (if (cas items seen (cons n seen)) (- n 1) n)))))
+(define (consume)
   (let ((seen items))
-    (cond ((null? seen) taken)
-          ((cas items seen (cdr seen)) (consume (+ taken 1)))
-          (else (consume taken)))))
+    (if (null? seen)
+        'consumed
+        (begin
+          (cas items seen (cdr seen))
+          (consume)))))
 (define producer (spawn (produce 3)))
 (join producer)
-(define consumer (spawn (consume 0)))
+(define consumer (spawn (consume)))
 (join consumer)

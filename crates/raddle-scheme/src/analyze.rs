@@ -39,6 +39,8 @@ pub struct Options {
     pub subsume: bool,
     pub abstract_states_max: usize,
     pub concrete_states_max: usize,
+    /// Inequivalent runs that are tried where the concrete states are too many.
+    pub runs_max: usize,
     pub timeout: Duration,
 }
 
@@ -51,6 +53,7 @@ impl Default for Options {
             subsume: true,
             abstract_states_max: 100_000,
             concrete_states_max: 200_000,
+            runs_max: 100_000,
             timeout: Duration::from_secs(60),
         }
     }
@@ -147,7 +150,7 @@ pub fn analyze(
     });
     if exploration.incomplete.is_some() && !clock.is_over() {
         progress("inequivalent schedules");
-        report.phases.push(reduce(&machine, &mut exploration, &clock.at_most(options.timeout / 6)));
+        report.phases.push(reduce(&machine, options.runs_max, &mut exploration, &clock.at_most(options.timeout / 6)));
     }
     let writer = Writer { program, observed: &exploration.observed };
     writer.confirmed(&mut report.findings);
@@ -165,9 +168,10 @@ pub fn analyze(
 
 /// Where the graph of states is too large, the search over inequivalent schedules goes deeper. If it comes to an end all
 /// runs are finite and all were seen; only whether a failed `cas` is retried is asked of the graph alone.
-fn reduce(machine: &Machine, exploration: &mut Exploration, clock: &Clock) -> Phase {
+fn reduce(machine: &Machine, runs_max: usize, exploration: &mut Exploration, clock: &Clock) -> Phase {
     let start = Instant::now();
-    let dpor::Reduced { exploration: reduced, runs } = dpor::explore(machine, dpor::Bounds::default(), clock);
+    let bounds = dpor::Bounds { runs_max, ..dpor::Bounds::default() };
+    let dpor::Reduced { exploration: reduced, runs } = dpor::explore(machine, bounds, clock);
     let phase = Phase {
         name: "inequivalent schedules",
         states: reduced.states,

@@ -113,10 +113,10 @@ struct Run<'p> {
 impl<'p> Run<'p> {
     fn new(program: &'p Program, k: usize) -> Run<'p> {
         let mut space = Space::new(program, Config::modular(k));
-        let unassigned = space.value(AbsVal::bits(bit::UNASSIGNED));
         let mut store = Root::EMPTY;
         for at in 0..program.vars.len() {
             let addr = space.global_addr(VarId(at as u32));
+            let unassigned = space.unassigned(VarId(at as u32));
             if addr != HALT {
                 store = space.alloc(store, addr, unassigned, false);
             }

@@ -132,7 +132,13 @@ fn truth(exploration: &Exploration) -> (bool, bool, bool) {
 
 fn check_default(name: &str, program: &Program, manifest: &toml::Table, wrong: &mut Vec<String>) {
     // Smaller limits than the user's: what can be decided is decided within them, and the test stays quick.
-    let options = Options { abstract_states_max: 5_000, concrete_states_max: 30_000, ..Options::default() };
+    let options = Options {
+        abstract_states_max: 5_000,
+        concrete_states_max: 30_000,
+        runs_max: 200,
+        timeout: std::time::Duration::from_secs(3_000),
+        ..Options::default()
+    };
     let clock = Clock::new(Some(options.timeout), Default::default());
     let report = analyze(program, &options, &clock, &mut |_| {});
     let mut expect = |what: &str, found: String, expected: String| {

@@ -200,8 +200,7 @@ impl Space<'_> {
                 let Expr::Letrec(bindings, _) = self.program.expr(site) else {
                     unreachable!("only letrec opens")
                 };
-                let unassigned = self.value(AbsVal::bits(bit::UNASSIGNED));
-                let vars: Vec<(VarId, ValId)> = bindings.iter().map(|b| (b.0, unassigned)).collect();
+                let vars: Vec<(VarId, ValId)> = bindings.iter().map(|b| (b.0, self.unassigned(b.0))).collect();
                 let (env, store) = self.extend(view, env, &vars, ctx.time);
                 let first = plan::after_initialiser(self.program, site, 0);
                 self.follow(&mut out, ctx, site, first, env, store);
@@ -277,6 +276,13 @@ impl Space<'_> {
         self.env(&kept)
     }
 
+    /// What a variable holds before its initialiser has run. Where one store describes all moments this would never
+    /// leave it again, so it is left out for quiet variables, which nobody sees in that state.
+    pub fn unassigned(&mut self, var: VarId) -> ValId {
+        let seen = !(self.config.weak && self.program.var(var).quiet);
+        self.value(if seen { AbsVal::bits(bit::UNASSIGNED) } else { AbsVal::default() })
+    }
+
     /// Returns a value to every continuation that may wait for it.
     fn give(&mut self, out: &mut Out, ctx: Ctx, store: Root, value: ValId, done: Option<AbsOp>) {
         if ctx.kont == HALT {
@@ -299,6 +305,10 @@ impl Space<'_> {
             return out.fail(store, false, done);
         };
         let known = self.value_of(value);
+        if known.is_none() {
+            // Nothing was written here yet, and nobody reads a quiet variable before something is.
+            return;
+        }
         if known.bits & bit::UNASSIGNED == 0 {
             return self.give(out, ctx, store, value, done);
         }

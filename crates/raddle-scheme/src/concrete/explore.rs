@@ -450,7 +450,12 @@ impl Search<'_, '_> {
                 && let Some((origin, cell)) = edge.cell
             {
                 let stand = Stand { thread: thread.clone(), site, action: Action::CasFails };
-                let seen = || Unretried { stand, origin, cell, schedule: self.path(edge.to) };
+                let seen = || {
+                    // To the state before, and then the swap that fails.
+                    let mut schedule = self.path(edge.from);
+                    schedule.steps.push(Step::Act { thread: thread.clone(), what: None });
+                    Unretried { stand, origin, cell, schedule }
+                };
                 observed.unretried.entry(site).or_insert_with(seen);
             }
         }

@@ -61,8 +61,8 @@ pub enum Settled {
     OutOfSteps,
 }
 
-/// Local steps that one call of [`Machine::settle`] may take.
-pub const LOCAL_STEPS_MAX: usize = 2_000_000;
+/// Local steps that one call of [`Machine::settle`] may take; a long program may take a few for each expression.
+pub const LOCAL_STEPS_MAX: usize = 500_000;
 
 impl Machine<'_> {
     /// The next demand of a thread and the expression it belongs to.
@@ -594,7 +594,7 @@ impl Machine<'_> {
                     if event != Event::None {
                         out(id, event);
                     }
-                    if steps > LOCAL_STEPS_MAX {
+                    if steps > LOCAL_STEPS_MAX.max(8 * self.program.exprs.len()) {
                         return Settled::OutOfSteps;
                     }
                 }

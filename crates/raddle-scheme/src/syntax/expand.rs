@@ -318,16 +318,19 @@ impl Expander {
         let mut parts = Vec::with_capacity(items.len());
         let mut seen: FxHashSet<VarId> = FxHashSet::default();
         let mut quiet_so_far = true;
+        let mut early: FxHashSet<VarId> = FxHashSet::default();
         let mut lost = false;
         for &item in items {
+            let from = self.program.exprs.len();
             let part = match self.defined_name(item) {
                 None => self.expand(item),
                 Some(name) => {
                     let var = self.scope[&name].last().map(|bound| bound.var).ok_or(Lost)?;
                     self.definition(item).map(|init| {
                         quiet_so_far &= self.quiet[init.index()];
+                        self.used_early(from, |var| !seen.contains(&var), &mut early);
                         if seen.insert(var) {
-                            self.program.vars[var.index()].quiet = quiet_so_far;
+                            self.program.vars[var.index()].quiet = quiet_so_far && !early.contains(&var);
                         } else {
                             self.program.vars[var.index()].assigned = true;
                         }
@@ -352,6 +355,20 @@ impl Expander {
             1 => parts[0],
             _ => self.emit(Expr::Begin(parts.into()), span),
         })
+    }
+
+    /// Variables that the code emitted since `from` uses directly while they are not yet initialised. A quiet variable
+    /// must not be among them: analyses rely on it that nobody finds it unassigned.
+    fn used_early(&self, from: usize, pending: impl Fn(VarId) -> bool, early: &mut FxHashSet<VarId>) {
+        for at in from..self.program.exprs.len() {
+            if let Expr::Var(var) | Expr::CasVar(var, ..) | Expr::AcquireVar(var) | Expr::ReleaseVar(var) =
+                self.program.exprs[at]
+                && self.program.homes[at] == self.body
+                && pending(var)
+            {
+                early.insert(var);
+            }
+        }
     }
 
     fn whole(&self) -> Span {
@@ -433,11 +450,16 @@ impl Expander {
         let result = (|| {
             let mut inits = Vec::with_capacity(bindings.len());
             let mut quiet = true;
+            let mut later: FxHashSet<VarId> = bindings.iter().map(|b| b.1).collect();
+            let mut early: FxHashSet<VarId> = FxHashSet::default();
             for &(name, var, item, definition) in &bindings {
+                let from = self.program.exprs.len();
                 let init =
                     if definition { self.definition(item)? } else { self.expand_named(item, Some(name))? };
                 quiet &= self.quiet[init.index()];
-                self.program.vars[var.index()].quiet = quiet;
+                self.used_early(from, |var| later.contains(&var), &mut early);
+                later.remove(&var);
+                self.program.vars[var.index()].quiet = quiet && !early.contains(&var);
                 inits.push((var, init));
             }
             let body = body(self)?;

@@ -116,6 +116,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         abstract_states_max: args.max_states,
         concrete_states_max: args.max_concrete_states,
         timeout,
+        ..Options::default()
     };
     let config = if args.paper { Config::paper(args.k, args.gc.unwrap_or(false)) } else { options.config() };
     let spinner = ctx.progress().then(indicatif::ProgressBar::new_spinner);
