@@ -13,6 +13,9 @@ const MOVED: u64 = 1 << 56;
 /// Blocks begin at multiples of this, so that they keep their alignment.
 const ALIGNMENT: u64 = 64;
 
+/// More room than any real block takes; a damaged trace may claim more.
+const BLOCK_BYTES_MAX: u64 = 1 << 48;
+
 #[derive(Clone, Copy, Debug)]
 struct Block {
     end: u64,
@@ -44,7 +47,8 @@ impl AddressSpace {
             self.blocks.remove(&start);
         }
         self.blocks.insert(addr.0, Block { end, moved_to: self.next });
-        self.next += (end - addr.0).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT).min(1 << 48);
+        let room = (end - addr.0).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT).min(BLOCK_BYTES_MAX);
+        self.next = self.next.saturating_add(room);
     }
 
     /// Forgets the block.
@@ -63,12 +67,12 @@ impl AddressSpace {
         if let Some((start, block)) = self.last
             && (start..block.end).contains(&addr.0)
         {
-            return block.moved_to + (addr.0 - start);
+            return block.moved_to.saturating_add(addr.0 - start);
         }
         match self.blocks.range(..=addr.0).next_back() {
             Some((&start, &block)) if addr.0 < block.end => {
                 self.last = Some((start, block));
-                block.moved_to + (addr.0 - start)
+                block.moved_to.saturating_add(addr.0 - start)
             }
             _ => addr.0,
         }

@@ -189,7 +189,7 @@ impl Builder<'_> {
             }
             Op::BenignRace { addr, size } => {
                 let start = self.space.translate(addr);
-                self.benign.push((start, start + u64::from(size)));
+                self.benign.push((start, start.saturating_add(u64::from(size))));
                 return;
             }
             Op::Lost { count } => {
@@ -697,7 +697,7 @@ impl Builder<'_> {
             return;
         }
         self.ensure_started(ix, thread, false);
-        if self.benign.iter().any(|&(from, to)| start < to && from < start + size) {
+        if self.benign.iter().any(|&(from, to)| start < to && from < start.saturating_add(size)) {
             return;
         }
         let pos = self.program.threads[thread.index()].steps.len() as Pos;

@@ -32,7 +32,7 @@ struct Changes {
 /// A read saw what another thread wrote.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadEdge {
-    /// At least here must the writer be.
+    /// At least here must the writer be: behind the segment that it wrote in.
     pub from: Need,
     pub thread: ThreadIx,
     /// Position of the segment that reads.

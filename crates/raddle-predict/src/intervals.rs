@@ -17,7 +17,7 @@
 //! the third rule only, which looks at the very segments and code locations, so no reduction changes what is predicted.
 
 use crate::clocks::ReadEdge;
-use crate::ids::{LocksetIx, Pos};
+use crate::ids::{LockIx, LocksetIx, Pos};
 use crate::options::Reductions;
 use crate::prediction::Stats;
 use crate::program::{Access, AccessKind, Need, Program};
@@ -69,6 +69,34 @@ impl Interval {
         self.entries.chunk_by(alike)
     }
 
+    /// One lock protects every access: all writes hold it exclusively, and all others hold it somehow.
+    pub fn is_protected(&self, program: &Program) -> bool {
+        let mut common: Option<Vec<LockIx>> = None;
+        let mut last: Option<(LocksetIx, bool)> = None;
+        for entry in &self.entries {
+            let profile = (entry.lockset, entry.kind.writes());
+            if last == Some(profile) {
+                continue;
+            }
+            last = Some(profile);
+            let held = &program.locksets[entry.lockset.index()];
+            let protects = |lock: &LockIx| {
+                held.iter().any(|(other, shared)| other == lock && !(*shared && entry.kind.writes()))
+            };
+            match &mut common {
+                None => {
+                    let locks = held.iter().map(|(lock, _)| *lock).filter(protects);
+                    common = Some(locks.collect());
+                }
+                Some(common) => common.retain(protects),
+            }
+            if common.as_ref().is_some_and(Vec::is_empty) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Two threads access it, and in a conflicting way.
     fn can_race(&self) -> bool {
         // Reads, writes, atomic reads, atomic writes, releases: which threads do each?
@@ -105,10 +133,14 @@ pub struct Intervals {
 
 /// Memory is looked at in units of this many bytes when deciding what is shared at all.
 const GRANULE: u64 = 8;
+/// Accesses of more bytes than this are looked at in pages of [`PAGE`] bytes instead.
+const LONG: u32 = 4096;
+const PAGE: u64 = 1 << 16;
 
 impl Intervals {
-    pub fn new(program: &Program, reductions: Reductions, stats: &mut Stats) -> Intervals {
-        let mut accesses: Vec<Access> = program.accesses.clone();
+    pub fn new(program: &mut Program, reductions: Reductions, stats: &mut Stats) -> Intervals {
+        // From here on memory is known by its intervals; the accesses themselves are not needed again.
+        let mut accesses: Vec<Access> = std::mem::take(&mut program.accesses);
         if reductions.redundant {
             drop_redundant(&mut accesses, program.thread_count());
         }
@@ -152,7 +184,9 @@ impl Intervals {
 
     /// Who wrote what a thread read, across threads; needs the entries in observed order, so it comes before
     /// [`Intervals::sort`].
-    pub fn read_edges(&self) -> Vec<ReadEdge> {
+    pub fn read_edges(&self, program: &Program) -> Vec<ReadEdge> {
+        // The writer has left the segment it wrote in: then it has written, wherever in the segment that was.
+        let left = |thread: ThreadIx, pos: Pos| (pos + 1).min(program.steps(thread).len() as Pos);
         let mut edges: Vec<ReadEdge> = Vec::new();
         for interval in &self.intervals {
             let mut writer: Option<(ThreadIx, Pos)> = None;
@@ -168,7 +202,7 @@ impl Intervals {
                     });
                 }
                 if entry.kind.writes() {
-                    writer = Some((entry.thread, entry.pos));
+                    writer = Some((entry.thread, left(entry.thread, entry.pos)));
                 }
             }
         }
@@ -221,6 +255,9 @@ impl Intervals {
     }
 }
 
+/// Sets larger than this are thrown away with their segment.
+const SEGMENT_KEPT_MAX: usize = 1024;
+
 /// What one thread accessed since its last step.
 #[derive(Default)]
 struct Segment {
@@ -235,22 +272,40 @@ fn drop_redundant(accesses: &mut Vec<Access>, threads: usize) {
         let segment = &mut segments[access.thread.index()];
         if segment.pos != access.pos {
             segment.pos = access.pos;
-            segment.seen.clear();
+            // Clearing costs as much as the set was ever large.
+            if segment.seen.capacity() > SEGMENT_KEPT_MAX {
+                segment.seen = FxHashSet::default();
+            } else {
+                segment.seen.clear();
+            }
         }
         segment.seen.insert((access.start, access.size, access.kind, access.location))
     });
 }
 
 /// Drops accesses that touch only memory of one thread, or memory that nobody writes.
+///
+/// Long accesses (a block that is released or filled) are kept and remembered by page, so that the cost does not grow
+/// with the bytes they cover; a short access to a page that another thread accessed so is kept, too.
 fn drop_private(accesses: &mut Vec<Access>) {
     const SEVERAL: u32 = u32::MAX;
-    let granules = |access: &Access| {
+    let units = |access: &Access, unit: u64| {
         let end = access.start.saturating_add(u64::from(access.size).saturating_sub(1));
-        access.start / GRANULE..=end / GRANULE
+        access.start / unit..=end / unit
     };
     let mut owners: FxHashMap<u64, (u32, bool)> = FxHashMap::default();
+    let mut pages: FxHashMap<u64, u32> = FxHashMap::default();
     for access in accesses.iter() {
-        for granule in granules(access) {
+        if access.size > LONG {
+            for page in units(access, PAGE) {
+                let owner = pages.entry(page).or_insert(access.thread.0);
+                if *owner != access.thread.0 {
+                    *owner = SEVERAL;
+                }
+            }
+            continue;
+        }
+        for granule in units(access, GRANULE) {
             let (owner, written) = owners.entry(granule).or_insert((access.thread.0, false));
             if *owner != access.thread.0 {
                 *owner = SEVERAL;
@@ -258,5 +313,9 @@ fn drop_private(accesses: &mut Vec<Access>) {
             *written |= access.kind.writes();
         }
     }
-    accesses.retain(|access| granules(access).any(|granule| owners[&granule] == (SEVERAL, true)));
+    accesses.retain(|access| {
+        access.size > LONG
+            || units(access, GRANULE).any(|granule| owners[&granule] == (SEVERAL, true))
+            || units(access, PAGE).any(|page| pages.get(&page).is_some_and(|&owner| owner != access.thread.0))
+    });
 }

@@ -12,6 +12,7 @@
 //! This crate never runs a program: what it hands over is predicted, not confirmed.
 
 pub mod address_space;
+pub mod bench_traces;
 pub mod build;
 pub mod candidate;
 pub mod clocks;
@@ -49,15 +50,15 @@ use search::Budget;
 /// Predicts what other interleavings of the events of a trace would do.
 pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     let built = build::build(trace, options.atomics);
-    let program = built.program;
+    let mut program = built.program;
     let mut prediction = Prediction { names: Names::of(trace), ..Prediction::default() };
     prediction.stats.events = trace.events.len() as u64;
     prediction.stats.synchronisation = program.synchronisation;
     let mut intervals = Intervals::default();
     let mut reads = Vec::new();
     if options.checks.races {
-        intervals = Intervals::new(&program, options.reductions, &mut prediction.stats);
-        reads = intervals.read_edges();
+        intervals = Intervals::new(&mut program, options.reductions, &mut prediction.stats);
+        reads = intervals.read_edges(&program);
         intervals.sort(options.reductions, &mut prediction.stats);
     }
     let must = Clocks::must(&program);

@@ -17,6 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Threads in one cycle at most. Longer ones are left to the search.
 const CYCLE_MAX: usize = 6;
+/// Extensions of paths tried in all.
+const EXTENSIONS_MAX: usize = 1_000_000;
 /// Abstract patterns looked at.
 const PATTERNS_MAX: usize = 5_000;
 /// Instances of one pattern looked at.
@@ -35,7 +37,14 @@ struct Class {
 /// Finds all instances of patterns; `visit` gets the targets of each and says whether the pattern needs more instances.
 pub fn lock_cycles(program: &Program, must: &Clocks, mut visit: impl FnMut(&[Target]) -> bool) {
     let classes = classes(program);
-    let mut finder = Finder { program, must, classes: &classes, holders: FxHashMap::default(), patterns: 0 };
+    let mut finder = Finder {
+        program,
+        must,
+        classes: &classes,
+        holders: FxHashMap::default(),
+        patterns: 0,
+        extensions: 0,
+    };
     for (index, class) in classes.iter().enumerate() {
         for (lock, _) in &program.locksets[class.held.index()] {
             finder.holders.entry(*lock).or_default().push(index);
@@ -47,7 +56,7 @@ pub fn lock_cycles(program: &Program, must: &Clocks, mut visit: impl FnMut(&[Tar
     }
 }
 
-/// Classes that can be part of a cycle: what they want is held by somebody who wants something, and the other way round.
+/// Classes that can be part of a cycle.
 fn classes(program: &Program) -> Vec<Class> {
     let mut index: FxHashMap<(ThreadIx, LocksetIx, LockIx, bool), usize> = FxHashMap::default();
     let mut classes: Vec<Class> = Vec::new();
@@ -86,6 +95,7 @@ struct Finder<'a> {
     classes: &'a [Class],
     holders: FxHashMap<LockIx, Vec<usize>>,
     patterns: usize,
+    extensions: usize,
 }
 
 impl Finder<'_> {
@@ -106,7 +116,8 @@ impl Finder<'_> {
     }
 
     fn extend(&mut self, path: &mut Vec<usize>, visit: &mut impl FnMut(&[Target]) -> bool) {
-        if self.patterns >= PATTERNS_MAX {
+        self.extensions += 1;
+        if self.patterns >= PATTERNS_MAX || self.extensions >= EXTENSIONS_MAX {
             return;
         }
         let last = &self.classes[path[path.len() - 1]];

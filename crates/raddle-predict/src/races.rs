@@ -111,6 +111,10 @@ impl<'a, 'p> Races<'a, 'p> {
             if interval.merged_into.is_some() {
                 continue;
             }
+            if self.options.reductions.locksets && interval.is_protected(self.program) {
+                stats.hybrid_removed += interval.entries.len() as u64;
+                continue;
+            }
             let groups: Vec<Group<'_>> = interval.groups().collect();
             let mut alive = vec![false; groups.len()];
             for (first, a) in groups.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! Programs of the paper's figures, as the traces they leave.
 
+pub use raddle_predict::bench_traces::figure_5_17;
 use raddle_trace::{
     Addr, AtomicKind, Event, Location, LocationIx, LockFlags, MemoryTrace, ObjectId, Op, Order, Patience,
     ThreadIx,
@@ -19,13 +20,6 @@ impl Script {
         self.next_location += 1;
         let location = self.trace.tables.intern_location(Location::Foreign(self.next_location));
         self.trace.events.push(Event { thread, location, context: Default::default(), op });
-        location
-    }
-
-    /// The last event was made by this code.
-    pub fn at(&mut self, line: u32) -> LocationIx {
-        let location = self.trace.tables.intern_location(Location::Foreign(10_000 + line));
-        self.trace.events.last_mut().expect("an event").location = location;
         location
     }
 
@@ -219,29 +213,6 @@ pub fn figure_5_9() -> MemoryTrace {
     script.read(worker, Y);
     script.unlock(worker, M);
     script.increment(worker, X);
-    script.join(MAIN, worker);
-    script.trace
-}
-
-/// Figure 5.17: the race shows only if the worker has finished before main begins.
-pub fn figure_5_17(n: u32) -> MemoryTrace {
-    let mut script = Script::default();
-    let worker = script.fork(MAIN);
-    script.increment(MAIN, X);
-    script.at(5);
-    for thread in [MAIN, worker] {
-        let line = if thread == MAIN { 7 } else { 16 };
-        for _ in 0..n {
-            script.lock(thread, M);
-            script.at(line);
-            script.increment(thread, Y);
-            script.at(line + 1);
-            script.unlock(thread, M);
-            script.at(line + 2);
-        }
-    }
-    script.increment(worker, X);
-    script.at(20);
     script.join(MAIN, worker);
     script.trace
 }

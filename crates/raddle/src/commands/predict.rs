@@ -1,0 +1,301 @@
+//! `raddle predict`: what other interleavings of a recorded run would do.
+
+use super::{Ctx, Exit};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use raddle_findings::{Finding, FindingsFile};
+use raddle_predict::csp::{Question, Window, emit};
+use raddle_predict::{Candidate, Options, Prediction, predict};
+use raddle_report::{Sources, Style, render};
+use raddle_trace::symbols::Symbolizer;
+use raddle_trace::{EventSource, MemoryTrace, OpenTrace};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Predicts the races, deadlocks, blocked threads and missed signals that other interleavings of the recorded events
+/// would show, with a schedule for each.
+///
+/// What is shown is predicted, not confirmed: `raddle hunt` also replays each schedule, and keeps what it could make
+/// happen. Exit status: 0 nothing predicted, 1 something, 2 usage or environment error.
+///
+/// Examples:
+///   raddle predict bank.trace
+///   raddle predict bank.trace --schedules out     then: raddle replay out/5f3c0a11.schedule -- ./bank
+///   raddle predict bank.trace --stats
+///   raddle predict bank.trace --emit-csp models   then: raddle csp check models/deadlock.csp
+///   raddle predict trace.std --json               (a foreign trace; it cannot be replayed)
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// A recorded trace, or one in RAPID's STD format.
+    trace: PathBuf,
+    /// Look for these only.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["races", "stuck"])]
+    check: Vec<Check>,
+    /// Write the schedule of each candidate into this folder.
+    #[arg(long, value_name = "DIR")]
+    schedules: Option<PathBuf>,
+    /// Write the model and its questions as CSPM into this folder.
+    #[arg(long, value_name = "DIR")]
+    emit_csp: Option<PathBuf>,
+    /// Say what the reductions removed and how the rest was decided.
+    #[arg(long)]
+    stats: bool,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    json: bool,
+    /// States that searches may visit; what is not decided within it is reported.
+    #[arg(long, value_name = "STATES", default_value_t = Options::default().budget_states)]
+    budget: u64,
+    /// Look at windows of so many steps only when searching for deadlocks (and when writing CSPM).
+    #[arg(long, value_name = "STEPS")]
+    window: Option<u32>,
+    /// Further schedules to keep for each candidate, in case the first cannot be replayed.
+    #[arg(long, value_name = "N", default_value_t = Options::default().alternatives)]
+    alternatives: usize,
+    /// Report so many candidates of a kind at most.
+    #[arg(long, value_name = "N", default_value_t = Options::default().candidates_max)]
+    candidates: usize,
+    /// Ignore the values that atomics read: more is predicted, and less of it can be replayed.
+    #[arg(long)]
+    no_atomics: bool,
+    /// Switch reductions off; none changes what is predicted.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME")]
+    without: Vec<Reduction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Check {
+    /// Data races, and accesses to memory that another thread releases.
+    Races,
+    /// Deadlocks, blocked threads, missed signals.
+    Stuck,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Reduction {
+    /// Repeated accesses within a thread segment.
+    Redundant,
+    /// Memory that cannot race.
+    Intervals,
+    /// Pairs ordered in every interleaving.
+    WeakOrder,
+    /// Pairs protected by a common lock.
+    Locksets,
+    /// Memory accessed alike.
+    SameSegment,
+    /// The linear-time pass; everything is left to the search.
+    Closure,
+}
+
+/// CSPM files of races written at most.
+const RACE_FILES_MAX: usize = 1000;
+/// Steps above which a model is written in windows.
+const WINDOW_STEPS: u32 = 1000;
+
+pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let spinner = ctx.progress().then(|| {
+        let style = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]");
+        let bar =
+            ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(120));
+        bar
+    });
+    let say = |text: &str| {
+        if let Some(bar) = &spinner {
+            bar.set_message(text.to_owned());
+        }
+    };
+    say("reading the trace");
+    let mut open = OpenTrace::open(&args.trace)?;
+    let foreign = matches!(open, OpenTrace::Std(_));
+    let trace = MemoryTrace::read(&mut open as &mut dyn EventSource)?;
+    let cut = open.cut();
+    say(&format!("predicting from {} events", trace.events.len()));
+    let prediction = predict(&trace, &options(&args));
+    say("writing");
+    let mut symbols = Symbolizer::new(&trace.tables.modules);
+    let mut findings: Vec<Finding> = prediction
+        .candidates
+        .iter()
+        .map(|candidate| prediction.finding(&trace, &mut symbols, candidate))
+        .collect();
+    if let Some(folder) = &args.schedules {
+        for (candidate, finding) in prediction.candidates.iter().zip(&mut findings) {
+            let path = write_schedules(folder, &trace, &prediction, candidate, finding)?;
+            finding.schedule = Some(path.display().to_string());
+        }
+    }
+    if let Some(folder) = &args.emit_csp {
+        write_models(folder, &trace, &prediction, args.window, ctx)?;
+    }
+    if let Some(bar) = spinner {
+        bar.finish_and_clear();
+    }
+    if args.json {
+        print!("{}", FindingsFile::new(Vec::new(), findings.clone()).to_json());
+    } else {
+        let mut sources = Sources::new(vec![PathBuf::from(".")]);
+        let style = Style { color: ctx.color_stdout(), ..Style::default() };
+        for finding in &findings {
+            println!("{}", render(finding, &mut sources, style));
+        }
+    }
+    if args.stats {
+        let text = statistics(&prediction);
+        if args.json { eprint!("{text}") } else { print!("{text}") }
+    }
+    if !ctx.quiet {
+        conclude(&prediction, findings.len(), foreign, cut.as_deref());
+    }
+    Ok(if findings.is_empty() { Exit::Clean } else { Exit::Found })
+}
+
+fn options(args: &Args) -> Options {
+    let mut options = Options::default();
+    options.checks.races = args.check.contains(&Check::Races);
+    options.checks.stuck = args.check.contains(&Check::Stuck);
+    options.atomics = !args.no_atomics;
+    options.budget_states = args.budget;
+    options.window = args.window;
+    options.alternatives = args.alternatives;
+    options.candidates_max = args.candidates;
+    let on = |reduction| !args.without.contains(&reduction);
+    options.closure = on(Reduction::Closure);
+    options.reductions.redundant = on(Reduction::Redundant);
+    options.reductions.intervals = on(Reduction::Intervals);
+    options.reductions.weak_order = on(Reduction::WeakOrder);
+    options.reductions.locksets = on(Reduction::Locksets);
+    options.reductions.same_segment = on(Reduction::SameSegment);
+    options
+}
+
+fn conclude(prediction: &Prediction, count: usize, foreign: bool, cut: Option<&str>) {
+    let counted = match count {
+        0 => "nothing predicted".to_owned(),
+        1 => "1 error predicted".to_owned(),
+        n => format!("{n} errors predicted"),
+    };
+    let confirm = match (count, foreign) {
+        (0, _) => "",
+        (_, true) => "; a foreign trace cannot be replayed, so none of them is confirmed",
+        (_, false) => "; none is confirmed yet (`raddle hunt` replays them)",
+    };
+    eprintln!("raddle: {counted}{confirm}");
+    if let Some(why) = cut {
+        eprintln!("raddle: note: the trace does not cover the whole run: {why}");
+    }
+    for what in &prediction.unexplored {
+        eprintln!("raddle: note: {what}");
+    }
+}
+
+/// Writes `ID.schedule`, and `ID.2.schedule` and so on for alternatives. Returns the first.
+fn write_schedules(
+    folder: &Path,
+    trace: &MemoryTrace,
+    prediction: &Prediction,
+    candidate: &Candidate,
+    finding: &Finding,
+) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    let about = format!("{} {}", candidate.kind.word(), finding.id);
+    let first = folder.join(format!("{}.schedule", finding.id));
+    let all = std::iter::once((&candidate.parties, &candidate.witness))
+        .chain(candidate.alternatives.iter().map(|(parties, witness)| (parties, witness)));
+    for (number, (parties, witness)) in all.enumerate() {
+        let path = match number {
+            0 => first.clone(),
+            n => folder.join(format!("{}.{}.schedule", finding.id, n + 1)),
+        };
+        let schedule = prediction.schedule(trace, &about, parties, witness);
+        std::fs::write(&path, schedule.to_text())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(first)
+}
+
+/// Writes the deadlock question and the question of each interval; for long traces, window by window.
+fn write_models(
+    folder: &Path,
+    trace: &MemoryTrace,
+    prediction: &Prediction,
+    window: Option<u32>,
+    ctx: &Ctx,
+) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    let steps = prediction.program.order.len();
+    let length = window.unwrap_or(WINDOW_STEPS).max(2) as usize;
+    let windows: Vec<Option<Window>> = if window.is_none() && steps <= length {
+        vec![None]
+    } else {
+        let starts = (0..)
+            .map(|number| number * (length / 2))
+            .take_while(|start| *start == 0 || start + length / 2 < steps);
+        starts.map(|start| Some(Window { start, end: (start + length).min(steps) })).collect()
+    };
+    let mut files = 0;
+    let write = |name: &str, number: usize, question: Question<'_>, window: Option<Window>| {
+        let suffix = if windows.len() > 1 { format!("-window-{number:04}") } else { String::new() };
+        let path = folder.join(format!("{name}{suffix}.csp"));
+        let text = emit(trace, &prediction.program, &prediction.names, question, window);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let mut left_out = 0;
+    for (number, &window) in windows.iter().enumerate() {
+        write("deadlock", number, Question::Deadlock, window)?;
+        for (interval_number, interval) in prediction.intervals.iter() {
+            if interval.merged_into.is_some() {
+                continue;
+            }
+            if files == RACE_FILES_MAX {
+                left_out += 1;
+                continue;
+            }
+            files += 1;
+            write(
+                &format!("race-{:04}", interval_number.0),
+                number,
+                Question::Race(interval_number, interval),
+                window,
+            )?;
+        }
+    }
+    if left_out > 0 && !ctx.quiet {
+        eprintln!(
+            "raddle: note: {left_out} further race models were not written; use --window or a shorter trace"
+        );
+    }
+    Ok(())
+}
+
+/// The columns of the paper's tables 5.7 and 5.8, and how what was left was decided.
+fn statistics(prediction: &Prediction) -> String {
+    let s = &prediction.stats;
+    let a = &s.answers;
+    let rows = [
+        ("events", s.events, "no cache (table 5.7)"),
+        ("without redundant accesses", s.after_redundant, "with cache"),
+        ("with memory intervals", s.after_intervals, "total"),
+        ("synchronisation events", s.synchronisation, "synch"),
+        ("removed by the hybrid filter", s.hybrid_removed, "hybrid (table 5.8)"),
+        ("removed by same-segment merging", s.same_segment_removed, "same segment"),
+        ("checks saved by merging", s.redundant_checks, "redundant"),
+        ("checks left", s.final_checks, "final"),
+        ("intervals", s.intervals, ""),
+        ("found by closure, keeping reads", a.by_strict_closure, ""),
+        ("found by closure", a.by_closure, ""),
+        ("found by search", a.by_search, ""),
+        ("refuted by search", a.refuted, ""),
+        ("undecided", a.undecided, ""),
+        ("states visited", s.states, ""),
+    ];
+    let mut text = String::new();
+    for (name, value, column) in rows {
+        text.push_str(format!("{name:<34} {value:>12}  {column}").trim_end());
+        text.push('\n');
+    }
+    text
+}
