@@ -21,6 +21,7 @@ pub mod skeleton;
 pub mod step;
 pub mod training;
 pub mod waiting;
+pub mod witness;
 
 pub use detector::{Detector, End};
 pub use report::{Part, Report};

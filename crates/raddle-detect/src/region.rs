@@ -2,13 +2,13 @@
 //!
 //! * *marked*: between `RADDLE_ATOMIC_BEGIN` and `RADDLE_ATOMIC_END` (STD: `begin`, `end`);
 //! * *critical sections*: from the outermost acquisition to the release of the last lock;
-//! * *functions*: while a call of one of the chosen functions is on the stack. Contexts are chosen by the caller, who
-//!   knows the program's symbols ([`Regions::Functions`]).
+//! * *functions*: while a call of one of the chosen functions is on the stack. Places are chosen by the caller, who
+//!   knows the program's symbols ([`FunctionPlaces`]).
 //!
 //! Nested regions are part of the outermost one. What is outside any region is atomic by itself, one event at a time.
 
 use crate::step::{Step, Sync};
-use raddle_trace::{ContextIx, Op, TextIx};
+use raddle_trace::{ContextIx, Event, EventSource, LocationIx, Op, Tables, TextIx, TraceError};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -17,8 +17,43 @@ pub enum Regions {
     #[default]
     Marked,
     CriticalSections,
-    /// The contexts in which one of the functions is active.
-    Functions(Arc<FxHashSet<ContextIx>>),
+    /// Where one of the functions is active.
+    Functions(Arc<FunctionPlaces>),
+}
+
+/// The places of a trace in which one of the chosen functions is active: code of the function itself, and contexts in
+/// which it has called something.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionPlaces {
+    pub locations: FxHashSet<LocationIx>,
+    pub contexts: FxHashSet<ContextIx>,
+}
+
+impl FunctionPlaces {
+    /// Reads a trace once to find all places; `wanted` says whether a place lies in one of the functions.
+    pub fn find(
+        source: &mut dyn EventSource,
+        wanted: &mut dyn FnMut(&Tables, LocationIx) -> bool,
+    ) -> Result<FunctionPlaces, TraceError> {
+        let (mut locations, mut contexts) = (FxHashSet::default(), FxHashSet::default());
+        let mut batch = Vec::new();
+        loop {
+            source.next_batch(&mut batch)?;
+            if batch.is_empty() {
+                break;
+            }
+            locations.extend(batch.iter().map(|event| event.location));
+            contexts.extend(batch.iter().map(|event| event.context));
+        }
+        let tables = source.tables();
+        locations.retain(|&location| wanted(tables, location));
+        contexts.retain(|&context| tables.stack(context).into_iter().any(|call| wanted(tables, call)));
+        Ok(FunctionPlaces { locations, contexts })
+    }
+
+    fn contains(&self, event: &Event) -> bool {
+        self.locations.contains(&event.location) || self.contexts.contains(&event.context)
+    }
 }
 
 /// How a step lies to the region of its thread.
@@ -91,8 +126,8 @@ impl RegionTracker {
                 }
                 _ => {}
             },
-            Regions::Functions(contexts) => {
-                let now = contexts.contains(&step.event.context);
+            Regions::Functions(places) => {
+                let now = places.contains(step.event);
                 actor.depth = u32::from(now);
                 place.begins = now && !was_inside;
                 place.ended_before = was_inside && !now;

@@ -128,7 +128,6 @@ fn is_progress(op: &Op) -> bool {
         | Op::Wait { .. }
         | Op::SemPost { .. }
         | Op::SemWait { .. }
-        | Op::BarrierExit { .. }
         | Op::OnceEnd { .. }
         | Op::Custom { .. }
         | Op::Release { .. }
