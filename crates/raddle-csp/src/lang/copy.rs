@@ -89,6 +89,10 @@ impl Copier<'_> {
     }
 
     fn pat(&mut self, id: PatId) -> PatId {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.copy_pat(id))
+    }
+
+    fn copy_pat(&mut self, id: PatId) -> PatId {
         let span = self.0.pat_span(id);
         let pat = match self.0.pat(id).clone() {
             Pat::Tuple(list) => Pat::Tuple(self.pats(&list)),

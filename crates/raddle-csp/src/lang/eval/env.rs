@@ -86,27 +86,27 @@ pub fn lookup(env: &Env, hops: u32, slot: u32) -> Slot {
 }
 
 thread_local! {
-    /// Slots whose owners are gone and that wait to be dropped by the outermost drop.
-    static GRAVE: RefCell<Vec<Slot>> = const { RefCell::new(Vec::new()) };
+    /// What frames that are gone held, waiting to be dropped by the outermost drop.
+    static GRAVE: RefCell<Vec<(Vec<Slot>, Env)>> = const { RefCell::new(Vec::new()) };
     static DIGGING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        let slots = std::mem::take(self.slots.get_mut());
-        if slots.is_empty() {
+        let held = (std::mem::take(self.slots.get_mut()), self.parent.take());
+        if held.0.is_empty() && held.1.is_none() {
             return;
         }
         // During thread exit the storage may be gone; then recursion is all that is left.
         let outermost = GRAVE.try_with(|grave| {
-            grave.borrow_mut().extend(slots);
+            grave.borrow_mut().push(held);
             !DIGGING.replace(true)
         });
         if outermost != Ok(true) {
             return;
         }
-        while let Some(slot) = GRAVE.with(|grave| grave.borrow_mut().pop()) {
-            drop(slot);
+        while let Some(held) = GRAVE.with(|grave| grave.borrow_mut().pop()) {
+            drop(held);
         }
         DIGGING.set(false);
     }
@@ -123,6 +123,15 @@ mod tests {
             let frame = Frame::new(id, 1, None);
             frame.set(0, Slot::Thunk(Thunk::pending(ExprId(0), env)));
             env = Some(frame);
+        }
+        drop(env);
+    }
+
+    #[test]
+    fn a_million_nested_frames_are_dropped_without_recursion() {
+        let mut env: Env = None;
+        for id in 0..1_000_000 {
+            env = Some(Frame::new(id, 0, env));
         }
         drop(env);
     }

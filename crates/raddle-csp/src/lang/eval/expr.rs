@@ -104,8 +104,7 @@ impl Evaluator {
             Expr::Seq(items, stmts) => {
                 let mut out = Vec::new();
                 if let (Items::From(start), true) = (items, stmts.is_empty()) {
-                    let frame: Env = Some(self.frame(0, env));
-                    return Ok(Value::SeqFrom(self.integer(*start, &frame)?));
+                    return Ok(Value::SeqFrom(self.integer(*start, env)?));
                 }
                 self.comprehend(id, stmts, env, &mut |this, env| {
                     this.items(items, env, span, &mut out)?;
@@ -116,8 +115,7 @@ impl Evaluator {
             Expr::Set(items, stmts) => {
                 let mut out = Vec::new();
                 if let (Items::From(start), true) = (items, stmts.is_empty()) {
-                    let frame: Env = Some(self.frame(0, env));
-                    return Ok(Value::Set(Set::From(self.integer(*start, &frame)?)));
+                    return Ok(Value::Set(Set::From(self.integer(*start, env)?)));
                 }
                 self.comprehend(id, stmts, env, &mut |this, env| {
                     this.items(items, env, span, &mut out)?;
@@ -312,7 +310,8 @@ impl Evaluator {
         env: &Env,
         body: &mut dyn FnMut(&mut Evaluator, &Env) -> Result<()>,
     ) -> Result<()> {
-        let slots = self.program.resolved.frames.get(&id).copied().unwrap_or(0);
+        // Without generators there is no frame.
+        let Some(&slots) = self.program.resolved.frames.get(&id) else { return body(self, env) };
         let frame = self.frame(slots, env);
         self.statements(stmts, frame, body)
     }

@@ -10,7 +10,8 @@ use super::env::{Env, Frame};
 use super::value::Value;
 use super::{Evaluator, Result};
 use crate::lang::ast::{Expr, ExprId, Field, FieldKind};
-use crate::process::ProcId;
+use crate::lang::source::Span;
+use crate::process::{EventId, ProcId};
 
 /// The parts of a prefix expression that do not change from branch to branch.
 struct Prefix<'a> {
@@ -20,21 +21,55 @@ struct Prefix<'a> {
     then: ExprId,
 }
 
+impl Prefix<'_> {
+    /// Where the event is written.
+    fn span(&self, evaluator: &Evaluator) -> Span {
+        let channel = evaluator.program.ast.span(self.channel);
+        self.fields.last().map_or(channel, |last| channel.to(last.span))
+    }
+}
+
 impl Evaluator {
+    /// Evaluates a prefix. A chain of prefixes without inputs is followed by a loop, because it may be as long as a
+    /// recorded trace.
     pub(super) fn prefix(&mut self, id: ExprId, env: &Env) -> Result<ProcId> {
         let program = self.program.clone();
-        let Expr::Prefix { channel, fields, then } = program.ast.expr(id) else {
-            return Ok(self.arena.stop());
+        let mut chain: Vec<(ExprId, Value, EventId)> = Vec::new();
+        let mut at = id;
+        let last = loop {
+            let Expr::Prefix { channel, fields, then } = program.ast.expr(at) else {
+                match self.eval(at, env)? {
+                    Value::Process(process) => break process,
+                    other => return Err(self.wrong_kind(program.ast.span(at), "a process", &other)),
+                }
+            };
+            self.step(program.ast.span(at))?;
+            let prefix = Prefix { id: at, channel: *channel, fields, then: *then };
+            let mut value = self.eval(*channel, env)?;
+            if let Some(&slots) = program.resolved.frames.get(&at) {
+                let frame = self.frame(slots, env);
+                let mut branches = Vec::new();
+                break match self.choose(&prefix, 0, value, frame, &mut branches)? {
+                    None => self.offer(at, branches)?,
+                    Some(choice) => choice,
+                };
+            }
+            for field in fields {
+                if let FieldKind::Output(expr) = field.kind {
+                    let output = self.eval(expr, env)?;
+                    value = self.dot(value, &output);
+                }
+            }
+            let event = self.event(&value, prefix.span(self))?;
+            chain.push((at, value, event));
+            at = *then;
         };
-        let head = self.eval(*channel, env)?;
-        let slots = program.resolved.frames.get(&id).copied().unwrap_or(0);
-        let frame = self.frame(slots, env);
-        let prefix = Prefix { id, channel: *channel, fields, then: *then };
-        let mut branches = Vec::new();
-        match self.choose(&prefix, 0, head, frame, &mut branches)? {
-            None => self.offer(id, branches),
-            Some(choice) => Ok(choice),
+        let mut process = last;
+        for (at, value, event) in chain.into_iter().rev() {
+            let then = self.after(at, &value, event, process)?;
+            process = self.offer(at, vec![(event, then)])?;
         }
+        Ok(process)
     }
 
     /// Takes the fields from `at` on. Pushes branches as long as all is deterministic; returns a process as soon as a
@@ -45,14 +80,10 @@ impl Evaluator {
         at: usize,
         value: Value,
         frame: Rc<Frame>,
-        branches: &mut Vec<(crate::process::EventId, ProcId)>,
+        branches: &mut Vec<(EventId, ProcId)>,
     ) -> Result<Option<ProcId>> {
         let Some(field) = prefix.fields.get(at) else {
-            let span = match prefix.fields.last() {
-                Some(last) => self.program.ast.span(prefix.channel).to(last.span),
-                None => self.program.ast.span(prefix.channel),
-            };
-            let event = self.event(&value, span)?;
+            let event = self.event(&value, prefix.span(self))?;
             let then = match self.eval(prefix.then, &Some(frame))? {
                 Value::Process(id) => id,
                 other => {

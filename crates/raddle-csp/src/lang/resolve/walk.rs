@@ -258,6 +258,10 @@ impl Resolver<'_> {
 
     /// A global pattern binds globals, which `collect` has declared.
     fn global_pattern(&mut self, pat: PatId) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.global_names(pat));
+    }
+
+    fn global_names(&mut self, pat: PatId) {
         match self.ast.pat(pat).clone() {
             Pat::Name(name) => {
                 if let Some(var) = self.find_global(self.scope, &name.name) {
@@ -282,6 +286,10 @@ impl Resolver<'_> {
 
     /// A local pattern binds slots of the innermost frame.
     fn pattern(&mut self, pat: PatId) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.local_pattern(pat));
+    }
+
+    fn local_pattern(&mut self, pat: PatId) {
         match self.ast.pat(pat).clone() {
             Pat::Name(name) => {
                 let constructor =
@@ -360,6 +368,11 @@ impl Resolver<'_> {
         self.out.frames.insert(id, slots);
     }
 
+    /// Constructs that bind nothing open no frame: a trace of a hundred thousand events is that many prefixes.
+    fn framed_if(&mut self, binds: bool, id: ExprId, body: impl FnOnce(&mut Self)) {
+        if binds { self.framed(id, body) } else { body(self) }
+    }
+
     pub(super) fn expr(&mut self, id: ExprId) {
         stacker::maybe_grow(64 << 10, 1 << 20, || self.walk(id));
     }
@@ -399,18 +412,21 @@ impl Resolver<'_> {
                 this.expr(body);
             }),
             Expr::If(a, b, c) | Expr::Sync(_, a, b, c) => [a, b, c].iter().for_each(|&e| self.expr(e)),
-            Expr::Seq(items, stmts) | Expr::Set(items, stmts) => self.framed(id, |this| {
-                this.stmts(&stmts);
-                this.items(&items);
-            }),
-            Expr::Productions(list, stmts) => self.framed(id, |this| {
+            Expr::Seq(items, stmts) | Expr::Set(items, stmts) => {
+                self.framed_if(!stmts.is_empty(), id, |this| {
+                    this.stmts(&stmts);
+                    this.items(&items);
+                })
+            }
+            Expr::Productions(list, stmts) => self.framed_if(!stmts.is_empty(), id, |this| {
                 this.stmts(&stmts);
                 list.iter().for_each(|&e| this.expr(e));
             }),
             Expr::Map(entries) => self.pairs(&entries),
             Expr::Prefix { channel, fields, then } => {
                 self.expr(channel);
-                self.framed(id, |this| {
+                let binds = fields.iter().any(|f| !matches!(f.kind, FieldKind::Output(_)));
+                self.framed_if(binds, id, |this| {
                     for field in &fields {
                         match field.kind {
                             FieldKind::Input(pat, set) | FieldKind::Choose(pat, set) => {
@@ -431,14 +447,14 @@ impl Resolver<'_> {
             Expr::Linked { left, ties, stmts, right } => {
                 self.expr(left);
                 self.expr(right);
-                self.framed(id, |this| {
+                self.framed_if(!stmts.is_empty(), id, |this| {
                     this.stmts(&stmts);
                     this.pairs(&ties);
                 });
             }
             Expr::Rename { process, pairs, stmts } => {
                 self.expr(process);
-                self.framed(id, |this| {
+                self.framed_if(!stmts.is_empty(), id, |this| {
                     this.stmts(&stmts);
                     this.pairs(&pairs);
                 });
@@ -520,6 +536,10 @@ impl Resolver<'_> {
 
     /// The variables of a pattern in a `let` belong to its declaration.
     fn adopt(&mut self, pat: PatId, decl: DeclId) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.adopt_names(pat, decl));
+    }
+
+    fn adopt_names(&mut self, pat: PatId, decl: DeclId) {
         match self.ast.pat(pat).clone() {
             Pat::Name(_) => {
                 if let PatRef::Bind { var, .. } = self.out.pat_refs[pat.index()] {

@@ -341,6 +341,10 @@ impl<'a> Checker<'a> {
     }
 
     fn copy(&mut self, ty: Ty, map: &mut FxHashMap<Ty, Ty>) -> Ty {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.copied(ty, map))
+    }
+
+    fn copied(&mut self, ty: Ty, map: &mut FxHashMap<Ty, Ty>) -> Ty {
         let root = self.unifier.table.find(ty);
         if let Some(&new) = map.get(&root) {
             return new;

@@ -9,6 +9,10 @@ use crate::lang::resolve::PatRef;
 impl Checker<'_> {
     /// Infers the type of a pattern; its variables get monomorphic types.
     pub(super) fn pattern(&mut self, id: PatId) -> Ty {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.pattern_type(id))
+    }
+
+    fn pattern_type(&mut self, id: PatId) -> Ty {
         let span = self.ast.pat_span(id);
         match self.ast.pat(id).clone() {
             Pat::Error => self.error,

@@ -216,6 +216,10 @@ impl Unifier {
 
     /// Decides a requirement if it can; `Ok(false)` means not yet.
     pub fn satisfies(&mut self, class: Class, ty: Ty) -> Result<bool, Mismatch> {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.decide(class, ty))
+    }
+
+    fn decide(&mut self, class: Class, ty: Ty) -> Result<bool, Mismatch> {
         let ty = self.normalise(ty, 0)?;
         let mut decided = true;
         match (class, self.table.get(ty)) {
