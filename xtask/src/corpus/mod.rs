@@ -3,6 +3,7 @@
 //! The full matrix (two compilers, `-O0` and `-O2`, with and without address randomisation) is `cargo xtask corpus`. The
 //! default test run takes a half of it: each case once with each compiler, at alternating optimisation levels.
 
+pub mod hunt;
 mod kinds;
 pub mod manifest;
 pub mod run;

@@ -78,6 +78,19 @@ impl Running {
     }
 }
 
+/// A program whose supervisor is killed must not go on: under steering it might wait, or spin, for ever.
+pub fn die_with_us(command: &mut Command) {
+    // SAFETY: `prctl` is a bare system call, which is allowed between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+}
+
 /// Our library first, then what was there.
 fn with_preload(runtime: &RuntimeFiles) -> OsString {
     let mut value = runtime.shared().into_os_string();

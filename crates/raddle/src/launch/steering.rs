@@ -134,6 +134,7 @@ fn run_with(
     if let Some(stdout) = stdout {
         command.stdout(stdout);
     }
+    super::process::die_with_us(&mut command);
     let mut child = command
         .spawn()
         .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;

@@ -1,0 +1,45 @@
+//! The scenarios of the corpus: `raddle hunt` from one recorded run must find what is there, confirm it by replay, and
+//! report nothing else. Table 4.2 (deadlocks), table B.1 (races) and the figures of the dissertation.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+use xtask::corpus::hunt::Verdicts;
+use xtask::corpus::manifest;
+use xtask::corpus::run::{Runner, Variant};
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::from_args();
+    let runner = Runner {
+        raddle: PathBuf::from(env!("CARGO_BIN_EXE_raddle")),
+        corpus: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus"),
+        clang: xtask::project::newest("clang"),
+    };
+    let cases = match manifest::all(&runner.corpus) {
+        Ok(cases) => cases,
+        Err(error) => {
+            eprintln!("the corpus cannot be read: {error:#}");
+            return 1.into();
+        }
+    };
+    let compiler = if runner.clang.is_some() { "clang" } else { "gcc" };
+    let variant = Variant { compiler, optimisation: "-O0", fixed_addresses: false };
+    let mut trials = Vec::new();
+    for case in cases {
+        let verdicts = match Verdicts::of(&case) {
+            Ok(Some(verdicts)) => verdicts,
+            Ok(None) => continue,
+            Err(error) => {
+                eprintln!("the corpus cannot be read: {error:#}");
+                return 1.into();
+            }
+        };
+        if !runner.can(&case, variant) {
+            continue;
+        }
+        let runner = runner.clone();
+        trials.push(Trial::test(case.name.clone(), move || {
+            runner.hunt(&case, &verdicts, variant).map_err(|error| Failed::from(format!("{error:#}")))
+        }));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

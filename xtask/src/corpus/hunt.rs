@@ -1,0 +1,190 @@
+//! Verdicts of prediction: `raddle hunt` from one recorded run must report what the manifest says, confirmed by replay,
+//! and nothing else.
+//!
+//! The rules are those of `corpus/README.md`: every group of findings that is due must be reported by at least one
+//! confirmed finding, every confirmed finding must fit an entry, and a special kind may be called by its more general
+//! name.
+
+use super::manifest::Case;
+use super::run::{Runner, Variant};
+use anyhow::{Context, bail};
+use raddle_findings::{Finding, Grade, Kind};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What a manifest says to tools that report.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Verdicts {
+    #[serde(default)]
+    predict: Words,
+    #[serde(default)]
+    finding: Vec<Expected>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(untagged)]
+enum Words {
+    One(String),
+    Many(Vec<String>),
+    #[default]
+    None,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Expected {
+    kind: String,
+    #[serde(default, rename = "where")]
+    places: Vec<String>,
+    #[serde(default)]
+    optional: bool,
+    #[serde(default)]
+    property: bool,
+}
+
+impl Verdicts {
+    /// Reads the verdicts of a case; `None` if the manifest says nothing about prediction.
+    pub fn of(case: &Case) -> anyhow::Result<Option<Verdicts>> {
+        let stem = case.name.rsplit('/').next().unwrap_or(&case.name);
+        let path = case.folder.join(format!("{stem}.toml"));
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let verdicts: Verdicts = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        Ok(if verdicts.words().is_empty() { None } else { Some(verdicts) })
+    }
+
+    fn words(&self) -> Vec<&str> {
+        match &self.predict {
+            Words::One(word) => vec![word],
+            Words::Many(words) => words.iter().map(String::as_str).collect(),
+            Words::None => Vec::new(),
+        }
+    }
+
+    /// Do these confirmed findings satisfy the manifest? An error says what is missing or too much.
+    pub fn check(&self, case: &Case, findings: &[Finding]) -> anyhow::Result<()> {
+        let words = self.words();
+        if words == ["clean"] {
+            return match findings.first() {
+                Some(finding) => bail!("nothing may be reported, but: {}", describe(finding)),
+                None => Ok(()),
+            };
+        }
+        for word in &words {
+            if !findings.iter().any(|finding| fits_word(finding.kind, word)) {
+                bail!("no confirmed finding is a {word}; there are: {}", describe_all(findings));
+            }
+        }
+        let markers = markers(case)?;
+        let entries: Vec<&Expected> = self.finding.iter().filter(|entry| !entry.property).collect();
+        for finding in findings {
+            if !entries.iter().any(|entry| fits(finding, entry, &markers)) {
+                bail!("fits no entry of the manifest: {}", describe(finding));
+            }
+        }
+        let mut groups: BTreeMap<String, bool> = BTreeMap::new();
+        for entry in entries.iter().filter(|entry| !entry.optional) {
+            let shown = findings.iter().any(|finding| fits(finding, entry, &markers));
+            *groups.entry(group(entry)).or_default() |= shown;
+        }
+        match groups.iter().find(|(_, shown)| !**shown) {
+            Some((group, _)) => bail!("no finding for {group}; there are: {}", describe_all(findings)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Findings whose markers share a middle word belong together.
+fn group(entry: &Expected) -> String {
+    let middle = entry.places.first().and_then(|place| {
+        let parts: Vec<&str> = place.split(':').collect();
+        (parts.len() > 2).then(|| parts[1].to_owned())
+    });
+    format!("{} {}", entry.kind, middle.unwrap_or_else(|| entry.places.join("+")))
+}
+
+/// A special case may be called by its more general name.
+fn fits_word(kind: Kind, word: &str) -> bool {
+    match word {
+        "race" => matches!(kind, Kind::DataRace | Kind::UseAfterFree),
+        "deadlock" => kind == Kind::Deadlock,
+        "blocked" => matches!(kind, Kind::BlockedThread | Kind::Deadlock),
+        "missed-signal" => matches!(kind, Kind::MissedSignal | Kind::BlockedThread | Kind::Deadlock),
+        _ => false,
+    }
+}
+
+fn fits(finding: &Finding, entry: &Expected, markers: &BTreeMap<String, BTreeSet<(String, u32)>>) -> bool {
+    let word = match entry.kind.as_str() {
+        "data-race" | "use-after-free" => "race",
+        "blocked-thread" => "blocked",
+        other => other,
+    };
+    fits_word(finding.kind, word)
+        && finding.parties.iter().all(|party| {
+            entry.places.iter().filter_map(|place| markers.get(place)).any(|lines| {
+                party.stack.iter().any(|frame| {
+                    let file = frame.file.as_deref().and_then(|file| file.rsplit('/').next()).unwrap_or("");
+                    frame.line.is_some_and(|line| lines.contains(&(file.to_owned(), line)))
+                })
+            })
+        })
+}
+
+/// Lines of the markers in a case's sources.
+fn markers(case: &Case) -> anyhow::Result<BTreeMap<String, BTreeSet<(String, u32)>>> {
+    let mut markers: BTreeMap<String, BTreeSet<(String, u32)>> = BTreeMap::new();
+    let sources = case.files.iter().chain(case.shared.values().flatten());
+    for source in sources {
+        let path = case.folder.join(source);
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let name =
+            Path::new(source).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        for (number, line) in text.lines().enumerate() {
+            let Some((_, comment)) = line.split_once("//") else { continue };
+            for word in comment.split_whitespace().filter(|word| word.contains(':')) {
+                markers.entry(word.to_owned()).or_default().insert((name.clone(), number as u32 + 1));
+            }
+        }
+    }
+    Ok(markers)
+}
+
+fn describe_all(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return "none".to_owned();
+    }
+    findings.iter().map(describe).collect::<Vec<_>>().join("; ")
+}
+
+fn describe(finding: &Finding) -> String {
+    let places: Vec<String> = finding
+        .parties
+        .iter()
+        .map(|party| {
+            let frame = party.stack.iter().find(|frame| frame.file.is_some());
+            frame.map_or("?".to_owned(), |frame| {
+                format!("{}:{}", frame.file.as_deref().unwrap_or("?"), frame.line.unwrap_or(0))
+            })
+        })
+        .collect();
+    format!("{} ({})", finding.message, places.join(" and "))
+}
+
+impl Runner {
+    /// Hunts once in the case and compares what was confirmed with the manifest.
+    pub fn hunt(&self, case: &Case, verdicts: &Verdicts, variant: Variant) -> anyhow::Result<()> {
+        let scratch = tempfile::Builder::new().prefix("raddle-hunt-").tempdir()?;
+        let folder = scratch.path().join("program");
+        self.build(case, variant, &folder, true)?;
+        let mut command = std::process::Command::new(&self.raddle);
+        command.args(["hunt", "--quiet", "--workers", "1", "--", "./program"]).args(&case.args);
+        command.current_dir(&folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
+        self.limited(command, case)?;
+        let kept = raddle_findings::FindingsFile::read(&folder.join(".raddle/findings.json"))?;
+        let confirmed: Vec<Finding> =
+            kept.findings.into_iter().filter(|finding| finding.grade == Grade::Confirmed).collect();
+        verdicts.check(case, &confirmed)
+    }
+}
