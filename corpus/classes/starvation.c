@@ -1,36 +1,40 @@
-/* Starvation (definition 6): a polite thread tries a lock again and again while another keeps taking it. */
+/* Starvation (definition 6): a polite thread tries a lock again and again while another keeps taking it. The semaphores
+ * choose the unlucky moments: each try comes while the other holds the lock. */
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
+#include <semaphore.h>
 #include <stdio.h>
 
+enum { ROUNDS = 100 };
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int tries;
+static sem_t go, tried;
 static int work;
 
 static void *polite(void *unused) {
     (void)unused;
-    for (;;) {
-        if (pthread_mutex_trylock(&m) == 0) break; // STARVES
-        atomic_fetch_add(&tries, 1);
-        sched_yield();
+    for (int round = 0; round < ROUNDS; round++) {
+        sem_wait(&go);
+        int failed = pthread_mutex_trylock(&m); // STARVES
+        if (!failed) pthread_mutex_unlock(&m);
+        sem_post(&tried);
     }
+    pthread_mutex_lock(&m);
+    work++;
     pthread_mutex_unlock(&m);
     return NULL;
 }
 
 int main(void) {
     pthread_t one;
-    pthread_mutex_lock(&m);
+    sem_init(&go, 0, 0);
+    sem_init(&tried, 0, 0);
     pthread_create(&one, NULL, polite, NULL);
-    /* The lock is free only for an instant in each round. */
-    while (atomic_load(&tries) == 0) sched_yield();
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_mutex_lock(&m); // WINS
+        sem_post(&go);
+        sem_wait(&tried);
         work++;
         pthread_mutex_unlock(&m);
-        pthread_mutex_lock(&m); // WINS
     }
-    pthread_mutex_unlock(&m);
     pthread_join(one, NULL);
     printf("%d\n", work > 0);
     return 0;
