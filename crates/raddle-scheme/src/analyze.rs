@@ -150,7 +150,12 @@ pub fn analyze(
     });
     if exploration.incomplete.is_some() && !clock.is_over() {
         progress("inequivalent schedules");
-        report.phases.push(reduce(&machine, options.runs_max, &mut exploration, &clock.at_most(options.timeout / 6)));
+        report.phases.push(reduce(
+            &machine,
+            options.runs_max,
+            &mut exploration,
+            &clock.at_most(options.timeout / 6),
+        ));
     }
     let writer = Writer { program, observed: &exploration.observed };
     writer.confirmed(&mut report.findings);

@@ -11,7 +11,7 @@ use crate::paper::{self, Verdicts};
 use crate::syntax::core::{ExprId, Program};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The analyses of §4 on the machine of §3.
 pub fn paper_report(
@@ -138,14 +138,20 @@ pub struct Cost {
     pub tables: Vec<(&'static str, usize)>,
 }
 
-/// The abstract machine with and without garbage collection.
-pub fn costs(program: &Program, config: Config, states_max: usize, clock: &Clock) -> Vec<Cost> {
+/// The abstract machine with and without garbage collection, each within the given time.
+pub fn costs(
+    program: &Program,
+    config: Config,
+    states_max: usize,
+    budget: Duration,
+    clock: &Clock,
+) -> Vec<Cost> {
     [false, true]
         .into_iter()
         .map(|gc| {
             let start = Instant::now();
             let mut space = Space::new(program, Config { gc, ..config });
-            let graph = explore::explore(&mut space, states_max, clock);
+            let graph = explore::explore(&mut space, states_max, &clock.at_most(budget));
             Cost {
                 gc,
                 states: graph.states.len(),

@@ -74,7 +74,13 @@ fn no_more_states_than_tables_1_and_2() {
             else {
                 continue;
             };
-            for cost in tool::costs(&program, Config::paper(1, false), 300_000, &Clock::unlimited()) {
+            for cost in tool::costs(
+                &program,
+                Config::paper(1, false),
+                300_000,
+                std::time::Duration::from_secs(3_000),
+                &Clock::unlimited(),
+            ) {
                 let limit = states[cost.gc as usize].as_integer().expect("a number") as usize;
                 assert!(
                     cost.states <= limit,

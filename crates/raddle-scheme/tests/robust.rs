@@ -62,12 +62,7 @@ fn unbounded_recursion_is_a_limit() {
         "(define (f) (spawn (f)) (f)) (f)",
     ] {
         let program = parse(Source::new("endless.scm", text)).expect("well formed");
-        let report = analyze(
-            &program,
-            &small(),
-            &Clock::unlimited(),
-            &mut |_| {},
-        );
+        let report = analyze(&program, &small(), &Clock::unlimited(), &mut |_| {});
         let honest = match &report.verdict {
             Verdict::Unknown(reason) => !reason.is_empty(),
             // The racing counter has findings; a program that only recurses may be proven free of races.

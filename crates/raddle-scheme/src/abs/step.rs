@@ -200,7 +200,8 @@ impl Space<'_> {
                 let Expr::Letrec(bindings, _) = self.program.expr(site) else {
                     unreachable!("only letrec opens")
                 };
-                let vars: Vec<(VarId, ValId)> = bindings.iter().map(|b| (b.0, self.unassigned(b.0))).collect();
+                let vars: Vec<(VarId, ValId)> =
+                    bindings.iter().map(|b| (b.0, self.unassigned(b.0))).collect();
                 let (env, store) = self.extend(view, env, &vars, ctx.time);
                 let first = plan::after_initialiser(self.program, site, 0);
                 self.follow(&mut out, ctx, site, first, env, store);

@@ -107,7 +107,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
         .context("cannot watch for Ctrl-C")?;
-    let clock = Clock::new(Some(timeout), stop);
+    let clock = Clock::new(Some(timeout), stop.clone());
     let options = Options {
         k: args.k,
         gc: args.gc.unwrap_or(true),
@@ -132,10 +132,17 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     } else {
         analyze(&program, &options, &clock, &mut progress)
     };
-    let costs = if args.stats { tool::costs(&program, config, args.max_states, &clock) } else { Vec::new() };
+    // What --stats measures beside the analysis has its own time.
+    let extra = Clock::new(None, stop);
+    let costs = if args.stats {
+        progress("with and without garbage collection");
+        tool::costs(&program, config, args.max_states, timeout, &extra)
+    } else {
+        Vec::new()
+    };
     if let Some(path) = &args.graph {
         let svg = path.extension().is_some_and(|extension| extension == "svg");
-        let picture = tool::picture(&program, config, svg, args.max_states, &clock);
+        let picture = tool::picture(&program, config, svg, args.max_states, &extra.at_most(timeout));
         std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(spinner) = spinner {
@@ -158,8 +165,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
                 let gc = if cost.gc { "abstract, with GC" } else { "abstract, without GC" };
                 let tables: Vec<String> =
                     cost.tables.iter().map(|(name, size)| format!("{size} {name}")).collect();
+                let incomplete = cost.incomplete.as_ref().map_or(String::new(), |why| format!(" (incomplete: {why})"));
                 println!(
-                    "{gc:<24} {:>9} {:>9} {:>9.4}  {}",
+                    "{gc:<24} {:>9} {:>9} {:>9.4}  {}{incomplete}",
                     cost.states,
                     cost.edges,
                     cost.seconds,
