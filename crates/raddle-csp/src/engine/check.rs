@@ -30,7 +30,7 @@ use super::compile::Compiler;
 use super::determinism::{self, Flaw};
 use super::layout::Key;
 use super::machine::Machine;
-use super::model::{Model, WORDS, with_words};
+use super::model::{Emit, Model, WORDS, with_words};
 use super::normal::{LabelSet, NormalForm};
 use super::reduction::{Preserve, Reduction};
 use super::rules::{OMEGA, is_control};
@@ -337,12 +337,13 @@ fn explain<const W: usize>(
 
 fn rule_for<const W: usize>(search: &Search<'_, W>, key: &Key<W>, wanted: Label) -> u32 {
     let mut least = u32::MAX;
-    search.visibles(key, |label, _, rule| {
+    let mut keep = |label: Label, _: &Key<W>, rule: u32| {
         if label == wanted {
             least = least.min(rule);
         }
         false
-    });
+    };
+    search.visibles(key, &mut keep as Emit<'_, W>);
     least
 }
 

@@ -10,9 +10,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::combinator::Label;
 use super::layout::Key;
 use super::machine::Machine;
-use super::model::Model;
+use super::model::{Emit, Model};
 use super::rules::OMEGA;
 use super::search::{Ply, Search, Specification, Violation, lock};
 use super::verdict::CheckError;
@@ -215,11 +216,12 @@ impl<const W: usize> Tarjan<W> {
             tarjan.next += 1;
             tarjan.stack.push((n, key));
             let mut targets = Vec::new();
-            search.taus(&key, |_, next, _| {
+            let mut keep = |_: Label, next: &Key<W>, _: u32| {
                 // Pairs of earlier plies lie on no loop of this one.
                 targets.extend(number(next).map(|t| (t, *next)));
                 false
-            });
+            };
+            search.taus(&key, &mut keep as Emit<'_, W>);
             if targets.iter().any(|&(t, _)| t == n) {
                 tarjan.keep_least(search, key);
             }

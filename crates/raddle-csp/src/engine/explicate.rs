@@ -4,9 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::combinator::Label;
 use super::layout::Key;
 use super::machine::{Machine, State};
-use super::model::{Model, with_words};
+use super::model::{Emit, Model, with_words};
 use super::verdict::CheckError;
 use crate::process::EventId;
 
@@ -39,7 +40,7 @@ fn explore<const W: usize>(
             omega = Some(at as State);
         }
         let mut list = Vec::new();
-        let mut push = |label, next: &Key<W>, _| {
+        let mut push = |label: Label, next: &Key<W>, _: u32| {
             let target = *number.entry(*next).or_insert_with(|| {
                 order.push(*next);
                 (order.len() - 1) as State
@@ -47,8 +48,8 @@ fn explore<const W: usize>(
             list.push((model.event(label), target));
             false
         };
-        model.taus(&key, &mut push);
-        model.visibles(&key, &mut push);
+        model.taus(&key, &mut push as Emit<'_, W>);
+        model.visibles(&key, &mut push as Emit<'_, W>);
         if order.len() > limit {
             return Err(CheckError::TooManyStates { name: name.to_string(), limit });
         }

@@ -65,6 +65,9 @@ pub struct Model {
     pub labels: Vec<EventId>,
 }
 
+/// What is called for each step. As a trait object, so that callers off the hot path share one copy of the code.
+pub type Emit<'a, const W: usize> = &'a mut dyn FnMut(Label, &Key<W>, u32) -> bool;
+
 /// A step of a model: what happens, the next vector, the rule used.
 pub type Successor<const W: usize> = (Label, Key<W>, u32);
 
@@ -131,12 +134,12 @@ impl Model {
     fn listed<const W: usize>(&self, level: usize, key: &Key<W>) -> Vec<Successor<W>> {
         let Some(below) = level.checked_sub(1) else {
             let mut list = Vec::new();
-            let mut push = |label, next: &Key<W>, rule| {
+            let mut push = |label: Label, next: &Key<W>, rule: u32| {
                 list.push((label, *next, rule));
                 false
             };
-            self.combinator.taus(key, &mut push);
-            self.combinator.visibles(key, &mut push);
+            self.combinator.taus(key, &mut push as Emit<'_, W>);
+            self.combinator.visibles(key, &mut push as Emit<'_, W>);
             return list;
         };
         let mut list = self.listed(below, key);
@@ -187,12 +190,12 @@ impl Model {
             let mut wide = [0u64; W];
             wide[..key.len()].copy_from_slice(key);
             let mut list: Vec<(Label, Box<[u64]>, u32)> = Vec::new();
-            let mut push = |label, next: &Key<W>, rule| {
+            let mut push = |label: Label, next: &Key<W>, rule: u32| {
                 list.push((label, Box::from(&next[..key.len()]), rule));
                 false
             };
-            self.taus(&wide, &mut push);
-            self.visibles(&wide, &mut push);
+            self.taus(&wide, &mut push as Emit<'_, W>);
+            self.visibles(&wide, &mut push as Emit<'_, W>);
             list
         })
     }

@@ -6,6 +6,7 @@
 
 use super::combinator::{Label, TAU};
 use super::layout::Key;
+use super::model::Emit;
 use super::search::{Search, Violation};
 use super::verdict::CheckError;
 
@@ -88,24 +89,26 @@ pub fn leads_to<const W: usize>(
     let mut found: Option<(Label, u32)> = None;
     let mut keep = |label, rule| found = Some(found.map_or((label, rule), |f| f.min((label, rule))));
     if taus {
-        search.taus(key, |label, next, rule| {
+        let mut compare = |label: Label, next: &Key<W>, rule: u32| {
             if next == target {
                 keep(label, rule);
             }
             false
-        });
+        };
+        search.taus(key, &mut compare as Emit<'_, W>);
         return Ok(found);
     }
     // Most keys do not lead to the target whatever the node; look at the node only for those that might.
     let mut stripped = *target;
     search.node_field.set(&mut stripped, search.node_field.get(key));
     let mut possible: Vec<(Label, u32)> = Vec::new();
-    search.visibles(key, |label, next, rule| {
+    let mut compare = |label: Label, next: &Key<W>, rule: u32| {
         if *next == stripped {
             possible.push((label, rule));
         }
         false
-    });
+    };
+    search.visibles(key, &mut compare as Emit<'_, W>);
     if possible.is_empty() {
         return Ok(None);
     }
@@ -128,7 +131,7 @@ pub fn cycle<const W: usize>(search: &Search<'_, W>, key: &Key<W>) -> Vec<Taken<
     let mut queue = std::collections::VecDeque::from([*key]);
     while let Some(at) = queue.pop_front() {
         let mut closed = None;
-        search.taus(&at, |_, next, rule| {
+        let mut visit = |_: Label, next: &Key<W>, rule: u32| {
             if next == key {
                 closed = Some(rule);
                 return true;
@@ -138,7 +141,8 @@ pub fn cycle<const W: usize>(search: &Search<'_, W>, key: &Key<W>) -> Vec<Taken<
                 queue.push_back(*next);
             }
             false
-        });
+        };
+        search.taus(&at, &mut visit as Emit<'_, W>);
         if let Some(rule) = closed {
             let mut steps = vec![Taken { label: TAU, rule, to: *key }];
             let mut back = at;
