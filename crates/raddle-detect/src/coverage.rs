@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | 1 | `a -> b` |
 //! | 2 | `a -> b`, `b -> c` with a, c in one thread, all on one object |
-//! | 3 | `a -> b`, later `c -> d`, with a, c in one thread and b, d in the other, on one object |
+//! | 3 | `a -> b` and `c -> d` with a, c in one thread and b, d in the other, a not after c and b not after d, on one object |
 //! | 4 | the same on two objects |
 //! | 5 | `a -> b`, later `c -> d`, with a, d in one thread and b, c in the other, on two objects |
 //!

@@ -106,8 +106,20 @@ pub const ENTRIES: &[Entry] = &[
     entry("spd", "deadlock", "predicted", SoundWithWitness, "sync-preserving deadlocks (Tunç et al. 2023)"),
     entry("waitfor", "deadlock", "confirmed", Sound, "deadlock at the end of the trace (wait-for graph)"),
     entry("order", "order violation", "suspected", Imprecise, "pairs `a before b`, given or learnt"),
-    entry("missedsignal", "missed signal", "suspected", Imprecise, "signals sent before their waiter came"),
-    entry("blocked", "blocked thread", "suspected", Imprecise, "threads blocked when the trace ends"),
+    entry(
+        "missedsignal",
+        "missed signal",
+        "suspected/confirmed",
+        Imprecise,
+        "signals sent before their waiter came",
+    ),
+    entry(
+        "blocked",
+        "blocked thread",
+        "suspected/confirmed",
+        Imprecise,
+        "threads blocked when the trace ends",
+    ),
     entry(
         "nonprogress",
         "non-progress",
@@ -126,6 +138,27 @@ pub const ENTRIES: &[Entry] = &[
 
 pub fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+/// The table for a terminal.
+pub fn table() -> String {
+    let mut text = format!("{:<17} {:<15} {:<19} {:<19} about\n", "name", "class", "grade", "promise");
+    for entry in ENTRIES {
+        let Entry { name, class, grade, about, .. } = entry;
+        text.push_str(&format!("{name:<17} {class:<15} {grade:<19} {:<19} {about}\n", entry.promise.text()));
+    }
+    text
+}
+
+/// The table for documents.
+pub fn markdown() -> String {
+    let mut text =
+        String::from("| name | class | grade | promise | about |\n| --- | --- | --- | --- | --- |\n");
+    for entry in ENTRIES {
+        let Entry { name, class, grade, about, .. } = entry;
+        text.push_str(&format!("| `{name}` | {class} | {grade} | {} | {about} |\n", entry.promise.text()));
+    }
+    text
 }
 
 /// What detectors want to be told.
@@ -184,6 +217,14 @@ pub fn create(name: &str, settings: &Settings) -> Option<Box<dyn Detector>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `docs/detectors.md` shows this very table.
+    #[test]
+    fn the_documented_table_is_this_one() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/detectors.md");
+        let text = std::fs::read_to_string(path).expect("docs/detectors.md is there");
+        assert!(text.contains(&markdown()), "docs/detectors.md should contain:\n{}", markdown());
+    }
 
     #[test]
     fn every_entry_can_be_made() {

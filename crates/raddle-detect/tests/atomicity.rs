@@ -228,7 +228,10 @@ fn avio_finds_the_unserialisable_interleavings() {
                     // r W r, w W r, w R w, r W w.
                     matches!(
                         (types.0, remote, types.1),
-                        (false, true, false) | (true, true, false) | (true, false, true) | (false, true, true)
+                        (false, true, false)
+                            | (true, true, false)
+                            | (true, false, true)
+                            | (false, true, true)
                     )
                 };
                 if (first + 1..second).any(|index| same(index) && bad(index)) {
@@ -267,10 +270,20 @@ fn avio_reports_only_broken_invariants() {
 #[test]
 fn atomicsets_finds_the_eleven_patterns() {
     let patterns = [
-        "r0 W0 w0", "r0 W0 r0", "w0 R0 w0", "w0 W0 r0", "w0 W0 w0", "w0 W0 W1 w1", "w0 W1 w1 W0", "w0 R0 R1 w1",
-        "r0 W0 W1 r1", "r0 W1 r1 W0", "w0 R1 w1 R0",
+        "r0 W0 w0",
+        "r0 W0 r0",
+        "w0 R0 w0",
+        "w0 W0 r0",
+        "w0 W0 w0",
+        "w0 W0 W1 w1",
+        "w0 W1 w1 W0",
+        "w0 R0 R1 w1",
+        "r0 W0 W1 r1",
+        "r0 W1 r1 W0",
+        "w0 R1 w1 R0",
     ];
-    let shape = Shape { regions: true, other_percent: 30, lock_percent: 10, ..Shape::locks_only(2, 1, 2, 30) };
+    let shape =
+        Shape { regions: true, other_percent: 30, lock_percent: 10, ..Shape::locks_only(2, 1, 2, 30) };
     let mut found_any = 0;
     for seed in 0..cases(150) {
         let trace = generate(&shape, seed);
@@ -286,12 +299,28 @@ fn atomicsets_finds_the_eleven_patterns() {
                 for &first in &vars {
                     for &second in vars.iter().filter(|&&v| v != first) {
                         for pattern in patterns {
-                            exists |= subsequence(&trace, &transaction, &accesses, pattern, ours, theirs, [first, second]);
+                            exists |= subsequence(
+                                &trace,
+                                &transaction,
+                                &accesses,
+                                pattern,
+                                ours,
+                                theirs,
+                                [first, second],
+                            );
                         }
                     }
                     if vars.len() == 1 {
                         for pattern in &patterns[..5] {
-                            exists |= subsequence(&trace, &transaction, &accesses, pattern, ours, theirs, [first, first]);
+                            exists |= subsequence(
+                                &trace,
+                                &transaction,
+                                &accesses,
+                                pattern,
+                                ours,
+                                theirs,
+                                [first, first],
+                            );
                         }
                     }
                 }
@@ -338,7 +367,8 @@ fn views_is_view_consistency() {
         let mut views: BTreeMap<usize, BTreeSet<BTreeSet<u64>>> = BTreeMap::new();
         for section in sections(&trace).iter().filter(|section| section.release.is_some()) {
             let inside = (0..trace.events.len()).filter(|&index| section.contains(index, &trace));
-            let view: BTreeSet<u64> = inside.filter_map(|index| plain(&trace.events[index])).map(|a| a.0).collect();
+            let view: BTreeSet<u64> =
+                inside.filter_map(|index| plain(&trace.events[index])).map(|a| a.0).collect();
             if !view.is_empty() {
                 views.entry(section.thread.index()).or_default().insert(view);
             }
@@ -347,7 +377,8 @@ fn views_is_view_consistency() {
         for (owner, theirs) in &views {
             for max in theirs.iter().filter(|v| !theirs.iter().any(|w| w != *v && v.is_subset(w))) {
                 for (other, ours) in views.iter().filter(|(other, _)| *other != owner) {
-                    let meets: Vec<BTreeSet<u64>> = ours.iter().map(|v| v.intersection(max).copied().collect()).collect();
+                    let meets: Vec<BTreeSet<u64>> =
+                        ours.iter().map(|v| v.intersection(max).copied().collect()).collect();
                     let chain = meets.iter().all(|a| meets.iter().all(|b| a.is_subset(b) || b.is_subset(a)));
                     if !chain {
                         expected.insert((*owner, *other));
@@ -366,8 +397,13 @@ fn views_is_view_consistency() {
 
 #[test]
 fn correlated_is_common_use_without_common_lock() {
-    let shape =
-        Shape { guarded_percent: 100, nesting_max: 2, lock_percent: 50, locations: 10, ..Shape::locks_only(3, 2, 4, 300) };
+    let shape = Shape {
+        guarded_percent: 100,
+        nesting_max: 2,
+        lock_percent: 50,
+        locations: 10,
+        ..Shape::locks_only(3, 2, 4, 300)
+    };
     let thresholds = Thresholds { support_min: 3, confidence_min_percent: 30 };
     let mut found = 0;
     for seed in 0..cases(150) {
@@ -406,7 +442,9 @@ fn correlated_is_common_use_without_common_lock() {
             }
         }
         let accesses = |addr: u64| -> Vec<usize> {
-            (0..trace.events.len()).filter(|&i| plain(&trace.events[i]).is_some_and(|a| a.0 == addr)).collect()
+            (0..trace.events.len())
+                .filter(|&i| plain(&trace.events[i]).is_some_and(|a| a.0 == addr))
+                .collect()
         };
         let locks = |list: &[usize]| -> BTreeSet<u64> {
             let mut sets = list.iter().map(|&index| held_at(&sections, &trace, index, false));
@@ -418,9 +456,12 @@ fn correlated_is_common_use_without_common_lock() {
         for &a in &vars {
             for &b in vars.iter().filter(|&&b| b > a) {
                 let together = units.iter().filter(|unit| unit.contains(&a) && unit.contains(&b)).count();
-                let share = |var| 100 * together >= 30 * units.iter().filter(|unit| unit.contains(&var)).count();
+                let share =
+                    |var| 100 * together >= 30 * units.iter().filter(|unit| unit.contains(&var)).count();
                 let (list_a, list_b) = (accesses(a), accesses(b));
-                let threads = |list: &[usize]| list.iter().map(|&i| trace.events[i].thread).collect::<BTreeSet<_>>().len();
+                let threads = |list: &[usize]| {
+                    list.iter().map(|&i| trace.events[i].thread).collect::<BTreeSet<_>>().len()
+                };
                 let written = list_a.iter().chain(&list_b).any(|&i| plain(&trace.events[i]).unwrap().2);
                 let (locks_a, locks_b) = (locks(&list_a), locks(&list_b));
                 let bad = together >= 3

@@ -3,13 +3,13 @@
 mod common;
 
 use common::{cases, run, sections};
+use raddle_detect::Report;
 use raddle_detect::detectors::blocked::Blocked;
 use raddle_detect::detectors::goodlock::Goodlock;
 use raddle_detect::detectors::lockdep::Lockdep;
 use raddle_detect::detectors::missedsignal::MissedSignal;
 use raddle_detect::detectors::spd::Spd;
 use raddle_detect::detectors::waitfor::WaitFor;
-use raddle_detect::Report;
 use raddle_findings::Grade;
 use raddle_trace::generate::{Shape, generate};
 use raddle_trace::model::{Model, Obstacle, Rules};
@@ -124,7 +124,8 @@ fn spd_deadlocks_are_among_the_cycles_of_goodlock() {
 #[test]
 fn what_is_blocked_at_the_end_is_told() {
     let (mut deadlocks, mut blocked) = (0, 0);
-    let lock_shape = Shape { requests: true, lock_percent: 70, nesting_max: 3, ..Shape::locks_only(3, 3, 2, 60) };
+    let lock_shape =
+        Shape { requests: true, lock_percent: 70, nesting_max: 3, ..Shape::locks_only(3, 3, 2, 60) };
     for seed in 0..cases(300) {
         let trace = generate(&lock_shape, seed);
         // Who asked last and got nothing?
@@ -136,9 +137,8 @@ fn what_is_blocked_at_the_end_is_told() {
             }
         }
         let sections = sections(&trace);
-        let holder = |lock: u64| {
-            sections.iter().find(|s| s.lock.0 == lock && s.release.is_none()).map(|s| s.thread)
-        };
+        let holder =
+            |lock: u64| sections.iter().find(|s| s.lock.0 == lock && s.release.is_none()).map(|s| s.thread);
         // Threads from which following "waits for the holder" comes back to them.
         let waits = |thread: ThreadIx| {
             pending.iter().find(|(who, _)| *who == thread).and_then(|(_, lock)| holder(*lock))
@@ -162,8 +162,11 @@ fn what_is_blocked_at_the_end_is_told() {
         assert!(reports.iter().all(|report| report.grade == Grade::Confirmed));
         deadlocks += reports.len();
         // Whoever waits and is not in a cycle waits for a holder that is itself stuck: blocked says so.
-        let rest: BTreeSet<ThreadIx> =
-            pending.iter().filter(|(t, lock)| !expected.contains(t) && holder(*lock).is_some()).map(|(t, _)| *t).collect();
+        let rest: BTreeSet<ThreadIx> = pending
+            .iter()
+            .filter(|(t, lock)| !expected.contains(t) && holder(*lock).is_some())
+            .map(|(t, _)| *t)
+            .collect();
         let reports = run(&trace, &mut Blocked::default());
         let told: BTreeSet<ThreadIx> =
             reports.iter().flat_map(|report| &report.parts).map(|part| part.thread).collect();

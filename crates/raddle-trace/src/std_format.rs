@@ -574,7 +574,14 @@ mod tests {
                 }
             }
             match MemoryTrace::read(&mut StdReader::new(bytes.as_slice(), "m", None)) {
-                Ok(_) => fine += 1,
+                Ok(trace) => {
+                    fine += 1;
+                    // What was accepted can be written and read again, as the fuzz target asks too.
+                    let mut written = Vec::new();
+                    write_std(&mut trace.source(), &mut written, Dialect::Extended).unwrap();
+                    let again = MemoryTrace::read(&mut StdReader::new(written.as_slice(), "w", None)).unwrap();
+                    assert!(again.events.len() <= trace.events.len());
+                }
                 Err(error) => {
                     assert!(error.place.starts_with("line "), "{error}");
                     errors += 1;

@@ -19,6 +19,8 @@
 //! happens-before argument it holds for the first violation and is indicative after it. Grade *suspected*, because no
 //! witness is built.
 //!
+//! A target of one call is atomic; in the basic form it is there to spoil others.
+//!
 //! **Deviations**: calls are the events that a program announces (`RADDLE_EVENT(name, object)`; STD `call(name,X)`), so a
 //! call has one parameter. A sequence is broken by another call of its own names (on the same object). For each thread
 //! and sequence the last [`WINDOW`] instances are compared.
@@ -297,7 +299,9 @@ impl Contracts {
         let knows = |who: &Moment, slot: ThreadIx, time: u32| who.clock.get(slot) >= time;
         let before = knows(&target.first, spoiler.slot, spoiler.first.time);
         let after = knows(&spoiler.last, target.slot, target.last.time);
+        // A single call has no inside.
         if target.thread == spoiler.thread
+            || target.first.site.position == target.last.site.position
             || before
             || after
             || !compatible(&target.binding, &spoiler.binding)

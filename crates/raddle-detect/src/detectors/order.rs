@@ -43,24 +43,65 @@ impl OrderFacts {
             && !self.seen.contains(&(second.clone(), first.clone()))
     }
 
-    /// Reads pairs of STD locations, one a line: `12 < 34`. Lines with `#` are comments.
-    pub fn parse(text: &str) -> Result<OrderFacts, String> {
+    /// Pairs that a user gave. `places` has the code places of a line of a source file.
+    pub fn given(
+        pairs: &[(GivenPlace, GivenPlace)],
+        places: &mut dyn FnMut(&str, u32) -> Vec<PlaceName>,
+    ) -> OrderFacts {
+        let mut names = |place: &GivenPlace| match place {
+            GivenPlace::Location(number) => vec![PlaceName::Foreign(*number)],
+            GivenPlace::Line(file, line) => places(file, *line),
+        };
         let mut facts = OrderFacts::default();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
-            if line.is_empty() {
-                continue;
+        for (first, second) in pairs {
+            let seconds = names(second);
+            for first in names(first) {
+                facts.seen.extend(seconds.iter().map(|second| (first.clone(), second.clone())));
             }
-            let pair = line
-                .split_once('<')
-                .and_then(|(first, second)| Some((first.trim().parse().ok()?, second.trim().parse().ok()?)));
-            let Some((first, second)) = pair else {
-                return Err(format!("line {}: expected `LOCATION < LOCATION`, two numbers", number + 1));
-            };
-            facts.seen.insert((PlaceName::Foreign(first), PlaceName::Foreign(second)));
         }
-        Ok(facts)
+        facts
     }
+}
+
+/// A place as a user writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenPlace {
+    /// A location of STD text: `12`.
+    Location(u32),
+    /// A line of a source file: `bank.c:12`, `src/bank.c:12`.
+    Line(String, u32),
+}
+
+impl GivenPlace {
+    fn parse(text: &str) -> Option<GivenPlace> {
+        let text = text.trim();
+        match text.rsplit_once(':') {
+            Some((file, line)) if !file.is_empty() => Some(GivenPlace::Line(file.into(), line.parse().ok()?)),
+            Some(_) => None,
+            None => Some(GivenPlace::Location(text.parse().ok()?)),
+        }
+    }
+}
+
+/// Reads pairs, one a line: `12 < 34` or `bank.c:12 < bank.c:34`. What follows a `#` is a comment.
+pub fn parse_pairs(text: &str) -> Result<Vec<(GivenPlace, GivenPlace)>, String> {
+    let mut pairs = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        let pair = line
+            .split_once('<')
+            .and_then(|(first, second)| Some((GivenPlace::parse(first)?, GivenPlace::parse(second)?)));
+        pairs.push(pair.ok_or_else(|| {
+            format!(
+                "line {}: expected `PLACE < PLACE`, each `FILE:LINE` or the number of an STD location",
+                number + 1
+            )
+        })?);
+    }
+    Ok(pairs)
 }
 
 /// First executions on one object, in order.
@@ -145,8 +186,17 @@ mod tests {
 
     #[test]
     fn pairs_are_read_and_broken_lines_named() {
-        let facts = OrderFacts::parse("# init before use\n 3 < 14 \n\n").unwrap();
+        let pairs = parse_pairs("# init before use\n 3 < 14 \n\na.c:3<b/a.c:7").unwrap();
+        let line = |file: &str, line| GivenPlace::Line(file.into(), line);
+        assert_eq!(pairs[1], (line("a.c", 3), line("b/a.c", 7)));
+        let facts = OrderFacts::given(&pairs, &mut |_, line| vec![PlaceName::Absolute(line.into())]);
         assert!(facts.requires(&PlaceName::Foreign(3), &PlaceName::Foreign(14)));
-        assert!(OrderFacts::parse("3 < 4\n3 > 4\n").unwrap_err().starts_with("line 2"));
+        assert!(facts.requires(&PlaceName::Absolute(3), &PlaceName::Absolute(7)));
+        for broken in ["3 > 4", "3 <", ":3 < 4", "a.c:x < 4", "a.c < 4"] {
+            assert!(
+                parse_pairs(&format!("3 < 4\n{broken}\n")).unwrap_err().starts_with("line 2"),
+                "{broken}"
+            );
+        }
     }
 }
