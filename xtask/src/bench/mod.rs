@@ -27,6 +27,7 @@
 //! to `benches/results/`, from which `cargo xtask results` makes `docs/results.md`.
 
 mod csp;
+mod detect;
 mod measure;
 pub mod outcome;
 mod predict;
@@ -45,6 +46,7 @@ type Run = fn(&Bench) -> anyhow::Result<Outcome>;
 /// Every group: its name and what runs it. One line a group.
 const GROUPS: &[(&str, Run)] = &[
     ("csp", csp::run),
+    ("detect", detect::run),
     ("predict", predict::run),
     ("record", record::run),
     ("scheme", scheme::run),

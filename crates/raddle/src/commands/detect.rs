@@ -5,15 +5,17 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_detect::detectors::avio::{Avio, AvioFacts};
 use raddle_detect::detectors::contracts;
-use raddle_detect::detectors::order::{Order, OrderFacts};
+use raddle_detect::detectors::order::{GivenPlace, Order, OrderFacts, parse_pairs};
 use raddle_detect::region::{FunctionPlaces, Regions};
-use raddle_detect::registry::{ENTRIES, Settings, create, find};
+use raddle_detect::registry::{ENTRIES, Entry, Settings, create, find, table};
 use raddle_detect::render::{Namer, frame, render};
 use raddle_detect::run::run as run_detectors;
-use raddle_detect::{Detector, Report, witness};
+use raddle_detect::training::{PlaceName, place_name};
+use raddle_detect::{Detector, witness};
 use raddle_findings::{Finding, Frame, deduplicate, pattern::Pattern};
 use raddle_report::{Sources, Style, render as show};
 use raddle_trace::open::OpenTrace;
+use raddle_trace::schedule::Schedule;
 use raddle_trace::std_format::StdNames;
 use raddle_trace::symbols::Symbolizer;
 use raddle_trace::{Addr, ContextIx, EventSource, LocationIx, MemoryTrace, ObjectId, Tables};
@@ -58,7 +60,7 @@ pub struct Args {
     /// A trace of a good run, to learn from (avio, order). May be repeated.
     #[arg(long, value_name = "TRACE")]
     train: Vec<PathBuf>,
-    /// File with pairs `LOCATION < LOCATION` that must come in this order (order).
+    /// File with pairs `PLACE < PLACE` that must come in this order, each FILE:LINE or an STD location (order).
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
     /// File with contracts (contracts).
@@ -76,7 +78,7 @@ pub struct Args {
     /// Write the schedules of findings that have a witness into this folder.
     #[arg(long, value_name = "DIR")]
     witness: Option<PathBuf>,
-    /// Print the findings as JSON.
+    /// Print the findings, or the table, as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -89,45 +91,25 @@ enum RegionKind {
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if args.list {
-        print!("{}", table());
+        if args.json {
+            println!("{}", table_json()?);
+        } else {
+            print!("{}", table());
+        }
         return Ok(Exit::Clean);
     }
     let path = args.trace.as_deref().context("no trace was given")?;
-    let names = chosen(&args)?;
+    let names = chosen(&args.with, args.contracts.is_some(), !args.train.is_empty() || args.pairs.is_some())?;
     let settings = settings(&args, path, &names)?;
-    let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
-    for name in &names {
-        detectors.push(create(name, &settings).with_context(|| unknown(name))?);
-    }
-    let mut source = OpenTrace::open(path)?;
-    let bar = progress_bar(ctx, &source);
-    let outcome = run_detectors(&mut source, &mut detectors, &mut |events, progress| {
-        if let Some((done, total)) = progress {
-            bar.set_length(total);
-            bar.set_position(done);
-        }
-        bar.set_message(format!("{:.1} million events", events as f64 / 1e6));
-        true
-    })?;
-    bar.finish_and_clear();
-    drop(detectors);
-
-    let mut namer = ProgramNames::new(&source);
-    let mut findings = Vec::new();
-    let mut reordered: Option<MemoryTrace> = None;
-    for report in &outcome.reports {
-        let mut finding = render(report, source.tables(), &outcome.names, &mut namer);
-        if let (Some(folder), true) = (&args.witness, report.witness.is_some()) {
-            if reordered.is_none() {
-                reordered = Some(MemoryTrace::read(&mut OpenTrace::open(path)?)?);
-            }
-            if let Some(trace) = &reordered {
-                finding.schedule = write_witness(report, &finding, trace, folder)?;
+    let mut detected = detect(path, &names, &settings, args.witness.is_some(), ctx)?;
+    if let Some(folder) = &args.witness {
+        for (finding, schedule) in &mut detected.findings {
+            if let Some(schedule) = schedule {
+                finding.schedule = Some(write_schedule(schedule, &finding.id, folder)?);
             }
         }
-        findings.push(finding);
     }
-    let findings = deduplicate(findings);
+    let findings = deduplicate(detected.findings.into_iter().map(|(finding, _)| finding).collect());
     if args.json {
         println!("{}", serde_json::to_string_pretty(&findings)?);
     } else {
@@ -137,37 +119,83 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             println!("{}", show(finding, &mut sources, style));
         }
         if !ctx.quiet {
-            tell(&findings, &outcome, &names, source.cut());
+            let count = findings.len();
+            let s = if count == 1 { "" } else { "s" };
+            eprintln!("raddle: {count} finding{s} in {} events, by {}", detected.events, names.join(", "));
+            for note in &detected.notes {
+                eprintln!("raddle: note: {note}");
+            }
         }
     }
     Ok(if findings.is_empty() { Exit::Clean } else { Exit::Found })
 }
 
-fn tell(findings: &[Finding], outcome: &raddle_detect::run::Outcome, names: &[String], cut: Option<String>) {
-    let count = findings.len();
-    let s = if count == 1 { "" } else { "s" };
-    eprintln!("raddle: {count} finding{s} in {} events, by {}", outcome.events, names.join(", "));
+/// What detectors found in a trace.
+pub(crate) struct Detected {
+    /// Findings, each with the schedule of its witness if it has one and schedules were asked for.
+    pub findings: Vec<(Finding, Option<Schedule>)>,
+    pub events: u64,
+    /// What a reader has to know to judge the findings.
+    pub notes: Vec<String>,
+}
+
+/// Runs detectors over a trace.
+pub(crate) fn detect(
+    path: &Path,
+    names: &[String],
+    settings: &Settings,
+    schedules: bool,
+    ctx: &Ctx,
+) -> anyhow::Result<Detected> {
+    let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
+    for name in names {
+        detectors.push(create(name, settings).with_context(|| unknown(name))?);
+    }
+    let mut source = OpenTrace::open(path)?;
+    let bar = progress_bar(ctx, &source);
+    let outcome = run_detectors(&mut source, &mut detectors, &mut |events, progress| {
+        if let Some((done, total)) = progress {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        let million = events as f64 / 1e6;
+        let speed = million / bar.elapsed().as_secs_f64().max(1e-3);
+        bar.set_message(format!("{million:.1} million events, {speed:.1} million/s"));
+        true
+    })?;
+    bar.finish_and_clear();
+    drop(detectors);
+
+    let mut namer = ProgramNames::new(&source);
+    let wanted = schedules && outcome.reports.iter().any(|report| report.witness.is_some());
+    let trace = wanted.then(|| MemoryTrace::read(&mut OpenTrace::open(path)?)).transpose()?;
+    let findings = outcome.reports.iter().map(|report| {
+        let finding = render(report, source.tables(), &outcome.names, &mut namer);
+        let about = format!("{} {}", raddle_findings::kind_name(finding.kind), finding.id);
+        let schedule = trace.as_ref().and_then(|trace| witness::schedule(report, trace, &about));
+        (finding, schedule)
+    });
+    let findings = findings.collect();
+    let mut notes = Vec::new();
     if outcome.truncated > 0 {
-        eprintln!(
-            "raddle: note: {} accesses of more than 1 MiB were followed by their first MiB",
-            outcome.truncated
-        );
+        let count = outcome.truncated;
+        notes.push(format!("{count} accesses of more than 1 MiB were followed by their first MiB"));
     }
-    if let Some(cut) = cut {
-        eprintln!("raddle: note: the trace does not cover the whole run: {cut}");
-    }
+    notes.extend(source.cut().map(|cut| format!("the trace does not cover the whole run: {cut}")));
+    Ok(Detected { findings, events: outcome.events, notes })
 }
 
 fn unknown(name: &str) -> String {
     format!("there is no detector `{name}`; `raddle detect --list` has the table")
 }
 
-/// The detectors that were asked for.
-fn chosen(args: &Args) -> anyhow::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for name in &args.with {
+/// The detectors that were asked for; `all` stands for those that have what they need.
+pub(crate) fn chosen(with: &[String], has_contracts: bool, has_order: bool) -> anyhow::Result<Vec<String>> {
+    let ready = |name: &str| (name != "contracts" || has_contracts) && (name != "order" || has_order);
+    let mut names: Vec<String> = Vec::new();
+    for name in with {
         if name == "all" {
-            names.extend(ENTRIES.iter().map(|entry| entry.name.to_owned()));
+            names.extend(ENTRIES.iter().map(|entry| entry.name.to_owned()).filter(|name| ready(name)));
             continue;
         }
         if find(name).is_none() {
@@ -175,20 +203,13 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<String>> {
         }
         names.push(name.clone());
     }
-    let all = args.with.iter().any(|name| name == "all");
-    let has_order = !args.train.is_empty() || args.pairs.is_some();
-    if all {
-        names.retain(|name| {
-            (name != "contracts" || args.contracts.is_some()) && (name != "order" || has_order)
-        });
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    match names.iter().find(|name| !ready(name)).map(String::as_str) {
+        Some("contracts") => bail!("`contracts` needs a file of contracts: raddle detect --contracts FILE"),
+        Some(_) => bail!("`order` needs good runs or pairs: raddle detect --train TRACE, --pairs FILE"),
+        None => Ok(names),
     }
-    if names.iter().any(|name| name == "contracts") && args.contracts.is_none() {
-        bail!("`contracts` needs a file of contracts: --contracts FILE");
-    }
-    if names.iter().any(|name| name == "order") && !has_order {
-        bail!("`order` needs traces of good runs (--train TRACE) or pairs (--pairs FILE)");
-    }
-    Ok(names)
 }
 
 fn settings(args: &Args, path: &Path, names: &[String]) -> anyhow::Result<Settings> {
@@ -212,9 +233,8 @@ fn settings(args: &Args, path: &Path, names: &[String]) -> anyhow::Result<Settin
     if let Some(file) = &args.pairs {
         let text =
             std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let pairs =
-            OrderFacts::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", file.display()))?;
-        settings.order = Some(pairs);
+        let pairs = parse_pairs(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", file.display()))?;
+        settings.order = Some(given_orders(&pairs, path)?);
     }
     for set in &args.atomic_set {
         settings.atomic_sets.0.push(ranges(set)?);
@@ -252,6 +272,33 @@ fn learn(path: &Path, names: &[String], settings: &mut Settings) -> anyhow::Resu
     Ok(())
 }
 
+/// The pairs that a user gave, in the places of this trace.
+fn given_orders(pairs: &[(GivenPlace, GivenPlace)], path: &Path) -> anyhow::Result<OrderFacts> {
+    let mut lines: Vec<(Option<String>, Option<u32>, PlaceName)> = Vec::new();
+    if pairs.iter().any(|(a, b)| [a, b].iter().any(|place| matches!(place, GivenPlace::Line(..)))) {
+        let mut symbols: Option<Symbolizer> = None;
+        FunctionPlaces::find(&mut OpenTrace::open(path)?, &mut |tables, location| {
+            let symbols = symbols.get_or_insert_with(|| Symbolizer::new(&tables.modules));
+            for frame in symbols.location(tables.location(location)).iter() {
+                lines.push((frame.file.clone(), frame.line, place_name(tables, location)));
+            }
+            false
+        })?;
+    }
+    Ok(OrderFacts::given(pairs, &mut |file, line| {
+        let here = |name: &str| name == file || name.ends_with(&format!("/{file}"));
+        let found: Vec<PlaceName> = lines
+            .iter()
+            .filter(|(name, at, _)| *at == Some(line) && name.as_deref().is_some_and(here))
+            .map(|(_, _, place)| place.clone())
+            .collect();
+        if found.is_empty() {
+            eprintln!("raddle: note: no event of the trace is at {file}:{line}");
+        }
+        found
+    }))
+}
+
 /// Where the functions with these names are active.
 fn functions(path: &Path, patterns: &[String]) -> anyhow::Result<Regions> {
     let patterns: Vec<Pattern> = patterns.iter().map(|text| Pattern::new(text)).collect();
@@ -271,34 +318,23 @@ fn functions(path: &Path, patterns: &[String]) -> anyhow::Result<Regions> {
     Ok(Regions::Functions(Arc::new(places)))
 }
 
-fn write_witness(
-    report: &Report,
-    finding: &Finding,
-    trace: &MemoryTrace,
-    folder: &Path,
-) -> anyhow::Result<Option<String>> {
-    let about = format!("{} {}", raddle_findings::kind_name(finding.kind), finding.id);
-    let Some(schedule) = witness::schedule(report, trace, &about) else { return Ok(None) };
+/// Keeps a schedule and returns where.
+pub(crate) fn write_schedule(schedule: &Schedule, id: &str, folder: &Path) -> anyhow::Result<String> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let path = folder.join(format!("{}.schedule", finding.id));
+    let path = folder.join(format!("{id}.schedule"));
     std::fs::write(&path, schedule.to_text()).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(Some(path.display().to_string()))
+    Ok(path.display().to_string())
 }
 
-/// The table of detectors.
-fn table() -> String {
-    let mut text = format!("{:<17} {:<15} {:<10} {:<20} about\n", "name", "class", "grade", "promise");
-    for entry in ENTRIES {
-        text.push_str(&format!(
-            "{:<17} {:<15} {:<10} {:<20} {}\n",
-            entry.name,
-            entry.class,
-            entry.grade,
-            entry.promise.text(),
-            entry.about
-        ));
-    }
-    text
+/// The table of detectors for programs.
+fn table_json() -> anyhow::Result<String> {
+    let row = |entry: &Entry| {
+        serde_json::json!({
+            "name": entry.name, "class": entry.class, "grade": entry.grade,
+            "promise": entry.promise.text(), "about": entry.about,
+        })
+    };
+    Ok(serde_json::to_string_pretty(&ENTRIES.iter().map(row).collect::<Vec<_>>())?)
 }
 
 pub(super) fn progress_bar(ctx: &Ctx, source: &dyn EventSource) -> ProgressBar {

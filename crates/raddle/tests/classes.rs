@@ -1,0 +1,146 @@
+//! The nine classes of errors of `corpus/classes`: recorded, a detector names each with its class, and does not report
+//! the correct program. Where the class has witnesses they are replayed.
+
+mod common;
+
+use common::{raddle, run, succeed};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
+/// `raddle` with turns that a busy machine keeps.
+fn patient(arguments: &[&str]) -> Command {
+    let mut command = raddle();
+    command.args(arguments).env("CORPUS_TURN_MS", "300");
+    command
+}
+
+fn cflags() -> String {
+    format!("-g -pthread -I{}", corpus().join("include").display())
+}
+
+/// Records `corpus/classes/NAME.c`.
+fn record(name: &str, arguments: &[&str], trace: &Path) {
+    let source = corpus().join(format!("classes/{name}.c"));
+    let mut command = patient(&["-q", "record", "--cflags", &cflags(), "-o"]);
+    succeed(command.arg(trace).arg(source).arg("--").args(arguments));
+}
+
+/// Kinds and grades of what `raddle detect` finds.
+fn detect(trace: &Path, options: &[&str]) -> Vec<(String, String)> {
+    let mut command = raddle();
+    let output = run(command.args(["-q", "detect", "--json"]).args(options).arg(trace));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let findings: Vec<serde_json::Value> = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!(output.status.code(), Some(i32::from(!findings.is_empty())));
+    let word = |finding: &serde_json::Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    findings.iter().map(|finding| (word(finding, "kind"), word(finding, "grade"))).collect()
+}
+
+/// The faulty program is reported with this kind and grade, the correct one is not reported at all.
+fn check(name: &str, options: &[&str], kind: &str, grade: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    record(name, &[], &trace);
+    let found = detect(&trace, options);
+    assert!(found.contains(&(kind.into(), grade.into())), "{name}: {found:?}");
+    record(&format!("{name}_fixed"), &[], &trace);
+    assert_eq!(detect(&trace, options), [], "{name}_fixed");
+}
+
+/// The witness of the faulty program's finding makes the error happen.
+fn check_replay(name: &str, detector: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, schedules) = (folder.path().join("trace"), folder.path().join("schedules"));
+    record(name, &[], &trace);
+    let output = run(raddle().args(["-q", "detect", "--with", detector, "--witness"]).arg(&schedules).arg(&trace));
+    assert_eq!(output.status.code(), Some(1));
+    let schedule = std::fs::read_dir(&schedules).unwrap().next().expect("a schedule").unwrap().path();
+    let source = corpus().join(format!("classes/{name}.c"));
+    let output = run(patient(&["replay", "--cflags", &cflags()]).arg(schedule).arg(source));
+    assert_eq!(output.status.code(), Some(1), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn data_race() {
+    check("data_race", &["--with", "syncp,shb,wcp,fasttrack,djit,goldilocks,hb11,racetrack"], "data-race", "predicted");
+    check_replay("data_race", "syncp");
+}
+
+#[test]
+fn high_level_race() {
+    check("high_level_race", &["--with", "views"], "high-level-race", "suspected");
+}
+
+#[test]
+fn atomicity_violation() {
+    check("atomicity", &["--with", "atomizer"], "atomicity-violation", "suspected");
+    check("atomicity", &["--with", "atomizer", "--functions", "withdraw"], "atomicity-violation", "suspected");
+}
+
+#[test]
+fn deadlock() {
+    check("deadlock", &["--with", "spd"], "deadlock", "predicted");
+    check("deadlock", &["--with", "goodlock,lockdep"], "lock-order", "suspected");
+    check_replay("deadlock", "spd");
+}
+
+#[test]
+fn order_violation() {
+    let folder = tempfile::tempdir().unwrap();
+    let [good, bad, pairs] = ["good", "bad", "pairs"].map(|name| folder.path().join(name));
+    let (train, given) = (format!("--train={}", good.display()), format!("--pairs={}", pairs.display()));
+    for name in ["order", "order_fixed"] {
+        record(name, &["late"], &good);
+        record(name, &[], &bad);
+        // The line that initialises must come before the one that uses.
+        let text = std::fs::read_to_string(corpus().join(format!("classes/{name}.c"))).unwrap();
+        let line = |mark: &str| text.lines().position(|line| line.contains(mark)).unwrap() + 1;
+        let pair = format!("{name}.c:{} < classes/{name}.c:{}\n", line("ORDER:init"), line("ORDER:use"));
+        std::fs::write(&pairs, pair).unwrap();
+        for how in [&train, &given] {
+            let found = detect(&bad, &["--with", "order", how]);
+            let expected = [("order-violation".to_owned(), "suspected".to_owned())];
+            let expected: &[_] = if name == "order" { &expected } else { &[] };
+            assert_eq!(found, expected, "{name} {how}");
+            assert_eq!(detect(&good, &["--with", "order", how]), [], "{name} {how}, good run");
+        }
+    }
+}
+
+#[test]
+fn missed_signal() {
+    check("missed_signal", &["--with", "missedsignal"], "missed-signal", "suspected");
+}
+
+#[test]
+fn starvation() {
+    check("starvation", &["--with", "nonprogress", "--turns-bound", "50"], "starvation", "suspected");
+}
+
+#[test]
+fn livelock() {
+    check("livelock", &["--with", "nonprogress", "--steps-bound", "200"], "livelock", "suspected");
+}
+
+#[test]
+fn blocked_thread() {
+    check("blocked", &["--with", "blocked"], "blocked-thread", "confirmed");
+}
+
+#[test]
+fn hunts_with_detectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = corpus().join("classes/high_level_race.c");
+    let mut command = patient(&["-q", "hunt", "--json", "--with", "views,spd", "--keep"]);
+    let output = run(command.arg(folder.path()).args(["--cflags", &cflags()]).arg(source));
+    let text = String::from_utf8_lossy(&output.stdout);
+    // The program's own output comes first.
+    let findings: Vec<serde_json::Value> = serde_json::from_str(&text[text.find('[').unwrap()..]).unwrap();
+    assert!(findings.iter().any(|finding| finding["kind"] == "high-level-race"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+}
