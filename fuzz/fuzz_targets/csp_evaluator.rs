@@ -20,7 +20,8 @@ fuzz_target!(|text: &str| {
     let Ok(mut script) = Script::new(load_text(&Nothing, "fuzz.csp", text), limits) else { return };
     script.prints();
     let options = CheckOptions { leaf_states_max: 300, pairs_max: Some(300), ..CheckOptions::default() };
-    for i in 0..script.assertions().len().min(3) {
+    let count = script.assertions().len().min(3);
+    for i in 0..count {
         let _ = script.check(i, &options);
     }
 });

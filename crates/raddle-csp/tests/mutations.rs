@@ -104,7 +104,8 @@ fn digest(text: &str) {
         }
     }
     let options = CheckOptions { leaf_states_max: 500, pairs_max: Some(500), ..CheckOptions::default() };
-    for i in 0..script.assertions().len().min(3) {
+    let count = script.assertions().len().min(3);
+    for i in 0..count {
         if let Err(diagnostic) = script.check(i, &options) {
             assert!(!render(script.sources(), &[diagnostic], false).is_empty());
         }
