@@ -307,8 +307,8 @@ mod tests {
             let store: Store<1> = Store::new(workers, limit, folder.path().to_path_buf());
             let mut random = Random::new(11);
             let mut seen: BTreeSet<Key<1>> = BTreeSet::new();
-            for layer in 0..20 {
-                let keys: Vec<Key<1>> = (0..15_000).map(|_| [random.below(300_000) as u64]).collect();
+            for layer in 0..10 {
+                let keys: Vec<Key<1>> = (0..4_000).map(|_| [random.below(40_000) as u64]).collect();
                 for key in &keys {
                     let h = hash(key);
                     store.insert(store.shard_of(h), &[(h, *key)]).unwrap();
