@@ -93,6 +93,43 @@ fn no_more_states_than_tables_1_and_2() {
     }
 }
 
+/// Rows of tables 1 and 2 in which garbage collection acts differently on our machine: in the paper it adds states to all
+/// but the first of these, on ours it never adds any. The paper does not say where its additional states come from.
+const DIFFERENT_UNDER_GC: &[&str] = &[
+    "cas/pcounter1",
+    "cas/pcounter",
+    "cas/pcounter-buggy",
+    "cas/pcounter-race",
+    "lock/incdec",
+    "lock/pcounter",
+    "lock/pcounter3",
+];
+
+/// Tables 1 and 2: the direction in which garbage collection moves the number of states.
+#[test]
+fn garbage_collection_acts_as_in_tables_1_and_2() {
+    let mut different = Vec::new();
+    for folder in ["cas", "lock"] {
+        for (name, program, manifest) in programs(folder) {
+            let Some(states) = manifest.get("table").and_then(|t| t.get("states")).and_then(|s| s.as_array())
+            else {
+                continue;
+            };
+            let paper: Vec<i64> = states.iter().filter_map(|n| n.as_integer()).collect();
+            let budget = std::time::Duration::from_secs(3_000);
+            let costs = tool::costs(&program, Config::paper(1, false), 300_000, budget, &Clock::unlimited());
+            assert!(costs[1].states <= costs[0].states, "{name}: garbage collection adds states");
+            if costs[1].states.cmp(&costs[0].states) != paper[1].cmp(&paper[0]) {
+                different.push(name);
+            }
+        }
+    }
+    let mut known: Vec<&str> = DIFFERENT_UNDER_GC.to_vec();
+    known.sort_unstable();
+    different.sort();
+    assert_eq!(different, known);
+}
+
 fn counts(report: &Report) -> Vec<(&'static str, usize)> {
     vec![
         ("races", report.count(Kind::Race)),
