@@ -14,7 +14,8 @@ use raddle_scheme::limits::Clock;
 use raddle_scheme::{Program, Source, parse, tool};
 
 /// The programs that the bar names.
-const PROGRAMS: &[&str] = &["lock/pcounter3", "lock/deadlock3", "lock/incdec", "cas/pcounter", "cas/deadlock"];
+const PROGRAMS: &[&str] =
+    &["lock/pcounter3", "lock/deadlock3", "lock/incdec", "cas/pcounter", "cas/deadlock"];
 const STATES_MAX: usize = 1_000_000;
 
 fn load(name: &str) -> anyhow::Result<(Program, toml::Table)> {
@@ -23,13 +24,18 @@ fn load(name: &str) -> anyhow::Result<(Program, toml::Table)> {
         let path = path.with_extension(extension);
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
-    let program = parse(Source::new(name, read("scm")?)).map_err(|errors| anyhow::anyhow!("{name}: {errors:?}"))?;
+    let program =
+        parse(Source::new(name, read("scm")?)).map_err(|errors| anyhow::anyhow!("{name}: {errors:?}"))?;
     Ok((program, read("toml")?.parse()?))
 }
 
 /// What a manifest says of tables 1 and 2: without and with garbage collection.
 fn table(manifest: &toml::Table, key: &str, gc: bool) -> anyhow::Result<f64> {
-    let value = manifest.get("table").and_then(|t| t.get(key)).and_then(|v| v.as_array()).and_then(|v| v.get(gc as usize));
+    let value = manifest
+        .get("table")
+        .and_then(|t| t.get(key))
+        .and_then(|v| v.as_array())
+        .and_then(|v| v.get(gc as usize));
     value.and_then(|v| v.as_integer()).map(|n| n as f64).with_context(|| format!("the manifest lacks {key}"))
 }
 
@@ -48,12 +54,21 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             let rows = bench.measure(&case, vec![Subject::function("--paper", analyse)])?;
             let ours = rows[0].wall_s;
             outcome.rows.extend(rows);
-            let (paper_seconds, paper_states) = (table(&manifest, "seconds", gc)?, table(&manifest, "states", gc)?);
+            let (paper_seconds, paper_states) =
+                (table(&manifest, "seconds", gc)?, table(&manifest, "states", gc)?);
             outcome.fact(&format!("{case}: seconds in the paper"), paper_seconds);
             outcome.fact(&format!("{case}: states"), states as f64);
             outcome.fact(&format!("{case}: states in the paper"), paper_states);
-            outcome.bar(&format!("{case}: times faster than the paper"), paper_seconds / ours, Limit::AtLeast(100.0));
-            outcome.bar(&format!("{case}: states against the paper"), states as f64 / paper_states, Limit::AtMost(1.0));
+            outcome.bar(
+                &format!("{case}: times faster than the paper"),
+                paper_seconds / ours,
+                Limit::AtLeast(100.0),
+            );
+            outcome.bar(
+                &format!("{case}: states against the paper"),
+                states as f64 / paper_states,
+                Limit::AtMost(1.0),
+            );
         }
     }
     let (program, _) = load("beyond/philosophers-8")?;
