@@ -111,7 +111,7 @@ fn signals_reach_the_program() {
 #[test]
 fn addresses_can_be_fixed() {
     let folder = built();
-    let mut address =
+    let address =
         || succeed(&mut record(folder.path(), &["-q", "--fixed-addresses", "--", "./echo", "address"]));
     assert_eq!(address(), address());
 }

@@ -33,13 +33,15 @@ struct Raw {
     #[serde(default)]
     trace: Vec<String>,
     seconds: Option<f64>,
+    #[serde(default)]
+    slow: bool,
     #[serde(flatten)]
     verdicts: BTreeMap<String, toml::Value>,
 }
 
 /// Keys for the tools that report.
 const VERDICT_KEYS: &[&str] =
-    &["online", "predict", "explore", "finding", "weak", "unreachable", "reachable"];
+    &["online", "predict", "explore", "finding", "weak", "unreachable", "reachable", "aspects"];
 
 /// How a program must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +79,12 @@ pub struct Case {
     pub output: Output,
     pub trace: Vec<String>,
     pub seconds: f64,
+    /// Too long for every run: only in the full matrix.
+    pub slow: bool,
 }
 
 /// Folders that hold programs of other languages with manifests of their own.
-const OTHER_FOLDERS: &[&str] = &["csp", "scheme", "classes", "include"];
+const OTHER_FOLDERS: &[&str] = &["csp", "scheme", "include"];
 
 /// Every case of the corpus, in a stable order.
 pub fn all(corpus: &Path) -> anyhow::Result<Vec<Case>> {
@@ -153,6 +157,7 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         output,
         trace: raw.trace,
         seconds: raw.seconds.unwrap_or(2.0),
+        slow: raw.slow,
     })
 }
 

@@ -33,6 +33,8 @@ pub enum Product {
 enum InputKind {
     /// Something that goes through the compiler proper.
     Source,
+    /// Precompiled on its own, and then nothing is linked.
+    Header,
     /// Assembly that is not preprocessed.
     Assembly,
     /// Objects, archives, libraries, linker scripts.
@@ -125,11 +127,13 @@ const TAKES_ARGUMENT: &[&str] = &[
     "--undefine-macro",
 ];
 
-/// Endings that the compilers hand to the linker as they are; so do they with every ending they do not know.
+/// Endings of what is compiled. Files with an ending that is unknown are handed to the linker, as the compilers do.
 const SOURCE_ENDINGS: &[&str] = &[
-    "c", "i", "ii", "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "h", "hh", "hpp", "H", "hxx", "h++", "tcc",
-    "m", "M", "mm", "mi", "mii", "ll", "bc", "S", "sx", "cppm", "ixx",
+    "c", "i", "ii", "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "tcc", "m", "M", "mm", "mi", "mii", "ll",
+    "bc", "S", "sx", "cppm", "ixx",
 ];
+
+const HEADER_ENDINGS: &[&str] = &["h", "hh", "hp", "hpp", "HPP", "H", "hxx", "h++"];
 
 impl Request {
     pub fn read(arguments: &[OsString]) -> Request {
@@ -139,7 +143,7 @@ impl Request {
         while let Some(word) = words.next() {
             reader.word(word, &mut words);
         }
-        reader.request
+        reader.finish()
     }
 
     /// Is the compiler only asked something (`--version`, `-print-search-dirs`, `-v` alone)?
@@ -157,6 +161,8 @@ struct Reader {
     request: Request,
     /// `-x LANGUAGE` in force.
     language: Option<InputKind>,
+    has_header: bool,
+    has_other: bool,
 }
 
 impl Default for Reader {
@@ -173,7 +179,7 @@ impl Default for Reader {
             asks: false,
             has_input: false,
         };
-        Reader { request, language: None }
+        Reader { request, language: None, has_header: false, has_other: false }
     }
 }
 
@@ -261,6 +267,7 @@ impl Reader {
         self.language = match language {
             "none" => None,
             "assembler" => Some(InputKind::Assembly),
+            header if header.ends_with("-header") => Some(InputKind::Header),
             _ => Some(InputKind::Source),
         };
     }
@@ -302,7 +309,19 @@ impl Reader {
 
     fn count(&mut self, kind: InputKind) {
         self.request.has_input = true;
-        self.request.compiles |= kind == InputKind::Source;
+        self.request.compiles |= matches!(kind, InputKind::Source | InputKind::Header);
+        if kind == InputKind::Header {
+            self.has_header = true;
+        } else {
+            self.has_other = true;
+        }
+    }
+
+    fn finish(mut self) -> Request {
+        if self.has_header && !self.has_other {
+            self.stop_at(Stage::Compile);
+        }
+        self.request
     }
 }
 
@@ -313,6 +332,7 @@ fn kind_of(path: &OsStr) -> InputKind {
     match std::str::from_utf8(&name[dot + 1..]) {
         Ok("s") => InputKind::Assembly,
         Ok(ending) if SOURCE_ENDINGS.contains(&ending) => InputKind::Source,
+        Ok(ending) if HEADER_ENDINGS.contains(&ending) => InputKind::Header,
         _ => InputKind::Linkable,
     }
 }
@@ -356,6 +376,9 @@ mod tests {
         check("-r a.o b.o", Link, Relocatable, false);
         check("-Wl,-r -nostdlib a.o", Link, Relocatable, false);
         check("-x c a.txt -x none b.o", Link, Executable, true);
+        check("-x c-header a.h -o a.pch", Compile, Executable, true);
+        check("a.hpp", Compile, Executable, true);
+        check("-E a.h", Preprocess, Executable, true);
     }
 
     #[test]
