@@ -4,15 +4,17 @@ use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::hunt::confirm::{Settings, confirm_all};
-use crate::hunt::explain::Explainer;
+use crate::hunt::detectors;
 use crate::launch::recording::{Recording, record};
 use crate::launch::target::Target;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_findings::collection::{FindingsFile, compare, deduplicate};
 use raddle_findings::{Finding, Grade, Kind};
-use raddle_predict::{Options, Prediction, predict};
+use raddle_predict::{Candidate, Options, Prediction, predict};
+use raddle_report::{Sources, Style, render};
 use raddle_trace::MemoryTrace;
+use raddle_trace::symbols::Symbolizer;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -28,6 +30,7 @@ use std::time::Duration;
 ///   raddle hunt examples/bank.c
 ///   raddle hunt --cflags "-O2 -Iinclude" a.c b.cpp -- 5
 ///   raddle hunt -- ./server --selftest
+///   raddle hunt --with views,goodlock examples/bank.c
 ///   raddle hunt --baseline old/findings.json -- ./server --selftest
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -42,6 +45,9 @@ pub struct Args {
     /// Show also what was predicted but could not be made to happen.
     #[arg(long)]
     all: bool,
+    /// Run these detectors over the run as well, with commas between them; `raddle detect --list` has the table.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    with: Vec<String>,
     /// Show only findings that are not in this findings file.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -63,6 +69,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let wanted = super::detect::chosen(&args.with, false, false)?;
     let launch = args.target.launch()?;
     let baseline = args.baseline.as_deref().map(FindingsFile::read).transpose()?;
     std::fs::create_dir_all(&args.keep).with_context(|| {
@@ -99,12 +106,17 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     bar.finish_and_clear();
 
     let mut findings = crashes(&recording);
-    let mut explainer = Explainer::new(&trace, &prediction);
+    findings.extend(detectors::run(&launch, &path, &wanted, &args.keep, &settings, ctx)?);
+    let mut symbols = Symbolizer::new(&trace.tables.modules);
     for (candidate, verdict) in prediction.candidates.iter().zip(verdicts) {
         let Some(verdict) = verdict else { continue };
-        let grade = if verdict.confirmed { Grade::Confirmed } else { Grade::Predicted };
-        let notes = if verdict.confirmed { Vec::new() } else { verdict.attempts };
-        let mut finding = explainer.finding(candidate, &verdict.parties, grade, notes);
+        let replayed = Candidate { parties: verdict.parties, ..candidate.clone() };
+        let mut finding = prediction.finding(&trace, &mut symbols, &replayed);
+        if verdict.confirmed {
+            finding.grade = Grade::Confirmed;
+        } else {
+            finding.notes.extend(verdict.attempts);
+        }
         let schedule = args.keep.join(format!("{}.schedule", finding.id));
         let mut text = verdict.schedule;
         text.about = format!("{} {}", candidate.kind.word(), finding.id);
@@ -123,13 +135,16 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
         None => (0, findings),
     };
-    let shown: Vec<&Finding> =
-        findings.iter().filter(|finding| args.all || finding.grade == Grade::Confirmed).collect();
+    let asked =
+        |finding: &Finding| args.all || finding.grade == Grade::Confirmed || wanted.contains(&finding.by);
+    let shown: Vec<&Finding> = findings.iter().filter(|finding| asked(finding)).collect();
     if args.json {
         println!("{}", serde_json::to_string_pretty(&shown)?);
     } else {
+        let mut sources = Sources::new(vec![std::env::current_dir().unwrap_or_default()]);
+        let style = Style { color: ctx.color_stdout(), ..Style::default() };
         for finding in &shown {
-            print!("{}", plain(finding));
+            println!("{}", render(finding, &mut sources, style));
         }
     }
     if !ctx.quiet && !args.json {
@@ -160,11 +175,13 @@ fn keep(folder: &Path, program: Vec<String>, findings: &[Finding]) -> anyhow::Re
 
 fn summary(prediction: &Prediction, findings: &[Finding], shown: &[&Finding], known: usize, preloaded: bool) {
     let confirmed = findings.iter().filter(|finding| finding.grade == Grade::Confirmed).count();
-    let predicted = findings.len() - confirmed;
+    let predicted = findings.iter().filter(|finding| finding.grade == Grade::Predicted).count();
+    let suspected = findings.len() - confirmed - predicted;
     let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     eprintln!(
-        "raddle: {} confirmed, {predicted} predicted only{}{}",
+        "raddle: {} confirmed, {predicted} predicted only{}{}{}",
         count(confirmed, "finding"),
+        if suspected > 0 { format!(", {suspected} suspected") } else { String::new() },
         if known > 0 { format!(", {known} already known") } else { String::new() },
         if predicted > 0 && shown.len() == confirmed { " (--all shows them)" } else { "" }
     );
@@ -190,38 +207,4 @@ fn crashes(recording: &Recording) -> Vec<Finding> {
         }
         _ => Vec::new(),
     }
-}
-
-/// A finding in plain text.
-fn plain(finding: &Finding) -> String {
-    use std::fmt::Write;
-    let mut text = format!(
-        "{} [{}]: {}\n",
-        finding.message,
-        finding.id,
-        match finding.grade {
-            Grade::Confirmed => "confirmed",
-            Grade::Predicted => "predicted",
-            Grade::Suspected => "suspected",
-        }
-    );
-    for party in &finding.parties {
-        let _ = writeln!(text, "  thread {} {}", party.thread, party.action);
-        for frame in &party.stack {
-            let _ = writeln!(
-                text,
-                "      {} {}:{}",
-                frame.function.as_deref().unwrap_or("?"),
-                frame.file.as_deref().unwrap_or("?"),
-                frame.line.unwrap_or(0)
-            );
-        }
-        for lock in &party.locks {
-            let _ = writeln!(text, "    holding {}", lock.lock);
-        }
-    }
-    for note in &finding.notes {
-        let _ = writeln!(text, "  note: {note}");
-    }
-    text
 }

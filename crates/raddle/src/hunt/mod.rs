@@ -1,7 +1,5 @@
-//! From a recorded run to findings: predict, replay each prediction, and say what came of it.
-//!
-//! The algorithms live in `raddle-predict`; here its candidates are written out as schedules ([`confirm`]), replayed in
-//! processes of their own, and turned into findings that a person can read ([`explain`]).
+//! Confirming predictions: each candidate of `raddle-predict` is replayed in a process of its own, and the run has to show
+//! the error.
 
 pub mod confirm;
-pub mod explain;
+pub mod detectors;
