@@ -172,6 +172,8 @@ impl Search<'_, '_> {
     ) -> (Threads, Root) {
         let mut threads: Threads = threads.to_vec();
         let mut store = succ.store;
+        // Where several threads take the step, several children are spawned.
+        let crowd = threads.iter().any(|thread| thread.tid == tid && thread.many);
         if let Some(at) = threads.iter().position(|thread| thread.tid == tid) {
             let thread = &mut threads[at];
             if !(thread.many && keep) {
@@ -204,7 +206,7 @@ impl Search<'_, '_> {
                     insert(&mut threads[at].ctxs, ctx);
                 }
                 Err(at) => threads
-                    .insert(at, AbsThread { tid: child, many: false, ctxs: [ctx].into_iter().collect() }),
+                    .insert(at, AbsThread { tid: child, many: crowd, ctxs: [ctx].into_iter().collect() }),
             }
         }
         (threads, store)

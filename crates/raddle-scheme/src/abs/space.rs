@@ -234,6 +234,8 @@ pub struct Space<'p> {
     pub(super) live: FxHashMap<(ExprId, u32), Rc<[VarId]>>,
     /// Addresses of the top-level variables, by variable; `HALT` for all others.
     pub(super) globals: Vec<AddrId>,
+    /// The thread that takes a step stands for several: each may allocate at the same address.
+    pub(super) crowd: bool,
 }
 
 impl<'p> Space<'p> {
@@ -256,6 +258,7 @@ impl<'p> Space<'p> {
             joins: FxHashMap::default(),
             live: FxHashMap::default(),
             globals: Vec::new(),
+            crowd: false,
         };
         let halt = space.addr(Addr::Halt);
         let main = space.tid(Tid::new());
@@ -384,7 +387,7 @@ impl<'p> Space<'p> {
             Some(Entry { content: Content::Value(old), .. }) => {
                 Entry { content: Content::Value(self.join_values(old, value)), many: true }
             }
-            _ => Entry { content: Content::Value(value), many },
+            _ => Entry { content: Content::Value(value), many: many || self.crowd },
         };
         self.put(store, addr, entry)
     }

@@ -140,6 +140,7 @@ impl Space<'_> {
 
     /// All that may happen when the context takes its next step.
     pub fn step(&mut self, view: View, id: CtxId) -> Vec<Succ> {
+        self.crowd = view.threads.iter().any(|thread| thread.tid == view.tid && thread.many);
         let ctx = self.ctx_of(id);
         let Some((site, plan, env)) = self.plan(ctx) else { unreachable!("ended contexts are removed") };
         let mut out = Out { site, succs: Vec::new() };

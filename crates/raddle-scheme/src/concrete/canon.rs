@@ -116,7 +116,11 @@ impl<'a> Walk<'a> {
                 self.words.push(2);
                 self.value(value);
             }
-            Control::Failed(failure) => self.words.extend([3, failure.site.0]),
+            Control::Failed(failure) => {
+                // The message is part of the state: two failures of one expression are two findings.
+                self.words.extend([3, failure.site.0, failure.message.len() as u32]);
+                self.words.extend(failure.message.bytes().map(u32::from));
+            }
         }
         self.context(&thread.context);
         self.words.push(thread.stack.len() as u32);
