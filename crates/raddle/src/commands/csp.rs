@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
+use raddle_csp::assertion::{Assertion, Property, SemanticModel};
 use raddle_csp::engine::walk::Walk;
 use raddle_csp::engine::{CheckOptions, Outcome, Progress, Step, render};
 use raddle_csp::lang::diagnostic::{self, Diagnostic};
@@ -15,6 +16,7 @@ use raddle_csp::lang::format::format;
 use raddle_csp::lang::graph::{GRAPH_STATES_MAX, dot, svg};
 use raddle_csp::lang::session::{Refused, Script};
 use raddle_csp::lang::source::SourceMap;
+use raddle_csp::process::EventId;
 use serde_json::{Value, json};
 
 use super::{Ctx, Exit};
@@ -90,6 +92,9 @@ struct Effort {
     /// Give up after this many states.
     #[arg(long, value_name = "N")]
     states_max: Option<u64>,
+    /// Refuse components with more states than this; a component with an unbounded parameter has infinitely many.
+    #[arg(long, value_name = "N", default_value_t = CheckOptions::default().leaf_states_max)]
+    component_states_max: usize,
 }
 
 #[derive(clap::Args)]
@@ -236,6 +241,7 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
         memory_limit_bytes: effort.memory_limit,
         spill_folder: effort.spill_folder.clone(),
         pairs_max: effort.states_max,
+        leaf_states_max: effort.component_states_max,
         progress,
         cancel: Some(cancel),
         ..CheckOptions::default()
@@ -398,16 +404,18 @@ fn states(args: ProcessArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     };
     let bar = spinner(ctx);
     let options = options(&args.effort, bar.as_ref())?;
-    // Divergence freedom visits every state and compares with nothing.
-    let goal = raddle_csp::assertion::Assertion::new(raddle_csp::assertion::Property::Refines {
-        model: raddle_csp::assertion::SemanticModel::Traces,
-        spec: process,
-        implementation: process,
-    });
     let model = script.with_checker(&options, |checker| {
         let model = checker.compile(process)?;
         let sizes: Vec<(String, usize)> =
             raddle_csp::engine::check::components(&model).into_iter().map(|c| (c.name, c.states)).collect();
+        // A specification that allows everything makes the search visit every state.
+        let arena = checker.arena();
+        let events: Vec<EventId> = arena.events.ids().collect();
+        let everything = arena.set_of(events);
+        let (run, skip) = (arena.run(everything), arena.skip());
+        let spec = arena.interrupt(run, skip);
+        let goal =
+            Assertion::new(Property::Refines { model: SemanticModel::Traces, spec, implementation: process });
         Ok((sizes, checker.check(&goal)?))
     });
     if let Some(bar) = bar {
