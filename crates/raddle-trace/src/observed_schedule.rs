@@ -44,7 +44,14 @@ pub fn observed_schedule(source: &mut dyn EventSource, about: &str) -> Result<Sc
                 Location::Unknown => String::new(),
             };
             let comment = schedule.intern(&comment);
-            schedule.steps.push(Step { thread: name, ordinal: ordinals[thread], kind, failed, object, comment });
+            schedule.steps.push(Step {
+                thread: name,
+                ordinal: ordinals[thread],
+                kind,
+                failed,
+                object,
+                comment,
+            });
         }
     }
 }

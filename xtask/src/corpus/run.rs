@@ -70,7 +70,13 @@ impl Runner {
         check_kinds(case, &trace)
     }
 
-    pub(super) fn build(&self, case: &Case, variant: Variant, folder: &Path, with_raddle: bool) -> anyhow::Result<()> {
+    pub(super) fn build(
+        &self,
+        case: &Case,
+        variant: Variant,
+        folder: &Path,
+        with_raddle: bool,
+    ) -> anyhow::Result<()> {
         std::fs::create_dir(folder)?;
         for (library, files) in &case.shared {
             let mut command = self.compiler(case, variant, with_raddle);
@@ -113,7 +119,8 @@ impl Runner {
 
     /// Runs a command of ours on a case, within the case's time limit.
     pub(super) fn limited(&self, command: Command, case: &Case) -> anyhow::Result<()> {
-        run_limited(command, &case.stdin, Duration::from_secs_f64(case.seconds.max(1.0) * PATIENCE)).map(|_| ())
+        run_limited(command, &case.stdin, Duration::from_secs_f64(case.seconds.max(1.0) * PATIENCE))
+            .map(|_| ())
     }
 
     fn run(&self, case: &Case, variant: Variant, folder: &Path, trace: Option<&Path>) -> anyhow::Result<Ran> {

@@ -7,16 +7,20 @@ use crate::launch::process::{describe as describe_status, shell_status};
 use crate::launch::steering::{self, Outcome, Steered, Streams};
 use crate::launch::target::Target;
 use anyhow::Context;
+use raddle_findings::FindingsFile;
 use raddle_trace::schedule::Schedule;
 use raddle_wire::region::option;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Runs a program along a schedule and says whether it shows what the schedule is about.
 ///
 /// Exit status: 1 the error was shown (in every repetition), 0 it was not, 2 usage or environment error.
 ///
+/// Without a program, the one that `raddle hunt` found it with is run.
+///
 /// Examples:
+///   raddle replay 1f3a09c2
 ///   raddle replay .raddle/1f3a09c2.schedule bank.c
 ///   raddle replay --repeat 20 race.schedule -- ./server --selftest
 #[derive(clap::Args)]
@@ -45,7 +49,10 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let path = find(&args)?;
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let schedule = Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let launch = args.target.launch()?;
+    let launch = match args.target.is_empty() {
+        true => remembered(&args, &path)?.launch()?,
+        false => args.target.launch()?,
+    };
     let timeout = Duration::from_secs(args.timeout);
     let streams = if args.repeat > 1 { Streams::Silent } else { Streams::Inherited };
     let mut shown = 0;
@@ -83,6 +90,17 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return Ok(Exit::Status(shell_status(*status)));
     }
     Ok(if shown == args.repeat.max(1) { Exit::Found } else { Exit::Clean })
+}
+
+/// The program that the schedule was made with, from the findings beside it.
+fn remembered(args: &Args, schedule: &Path) -> anyhow::Result<Target> {
+    let findings = schedule.parent().unwrap_or(Path::new(".")).join("findings.json");
+    let missing = || Refusal("which program? Give it behind `--`, or its source files".into());
+    let file = FindingsFile::read(&findings).map_err(|_| missing())?;
+    if file.program.is_empty() {
+        return Err(missing().into());
+    }
+    Ok(Target { program: file.program.iter().map(Into::into).collect(), ..args.target.clone() })
 }
 
 fn find(args: &Args) -> Result<PathBuf, Refusal> {

@@ -56,6 +56,11 @@ impl Target {
         Ok(Launch { program, arguments, fixed_addresses: self.fixed_addresses, preload })
     }
 
+    /// Did the user name nothing to run?
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.program.is_empty()
+    }
+
     /// Short name for files that belong to the run.
     pub fn name(&self) -> String {
         let path = self.files.first().cloned().or_else(|| self.program.first().map(PathBuf::from));
