@@ -141,10 +141,8 @@ impl Intervals {
     pub fn new(program: &mut Program, reductions: Reductions, stats: &mut Stats) -> Intervals {
         // From here on memory is known by its intervals; the accesses themselves are not needed again.
         let mut accesses: Vec<Access> = std::mem::take(&mut program.accesses);
-        if reductions.redundant {
-            drop_redundant(&mut accesses, program.thread_count());
-        }
-        stats.after_redundant = program.synchronisation + accesses.len() as u64;
+        let redundant = if reductions.redundant { redundant(&accesses, program.thread_count()) } else { 0 };
+        stats.after_redundant = program.synchronisation + accesses.len() as u64 - redundant;
         if reductions.intervals {
             drop_private(&mut accesses);
         }
@@ -177,8 +175,6 @@ impl Intervals {
             intervals.retain(Interval::can_race);
         }
         stats.intervals = intervals.len() as u64;
-        let entries: u64 = intervals.iter().map(|interval| interval.entries.len() as u64).sum();
-        stats.after_intervals = program.synchronisation + entries;
         Intervals { intervals }
     }
 
@@ -213,14 +209,18 @@ impl Intervals {
         edges
     }
 
-    /// Puts alike entries side by side, and merges intervals that are accessed alike.
+    /// Puts alike entries side by side, drops redundant ones, and merges intervals that are accessed alike.
     pub fn sort(&mut self, reductions: Reductions, stats: &mut Stats) {
         for interval in &mut self.intervals {
             interval.entries.sort_unstable_by_key(|entry| {
                 (entry.thread, entry.location, entry.kind, entry.lockset, entry.pos, entry.event)
             });
-            interval.entries.dedup_by_key(|e| (e.thread, e.location, e.kind, e.lockset, e.pos));
+            if reductions.redundant {
+                interval.entries.dedup_by_key(|e| (e.thread, e.location, e.kind, e.lockset, e.pos));
+            }
         }
+        let entries: u64 = self.intervals.iter().map(|interval| interval.entries.len() as u64).sum();
+        stats.after_intervals = stats.synchronisation + entries;
         if !reductions.same_segment {
             return;
         }
@@ -265,10 +265,12 @@ struct Segment {
     seen: FxHashSet<(u64, u32, AccessKind, LocationIx)>,
 }
 
-/// The off-line form of the on-line cache of §5.5.1, without its limit of 100 entries.
-fn drop_redundant(accesses: &mut Vec<Access>, threads: usize) {
+/// Counts what the on-line cache of §5.5.1 would have kept out of the trace, without its limit of 100 entries. They are
+/// dropped later, entry by entry ([`Intervals::sort`]): until then they say which write a read saw.
+fn redundant(accesses: &[Access], threads: usize) -> u64 {
     let mut segments: Vec<Segment> = (0..threads).map(|_| Segment::default()).collect();
-    accesses.retain(|access| {
+    let mut count = 0;
+    for access in accesses {
         let segment = &mut segments[access.thread.index()];
         if segment.pos != access.pos {
             segment.pos = access.pos;
@@ -279,8 +281,10 @@ fn drop_redundant(accesses: &mut Vec<Access>, threads: usize) {
                 segment.seen.clear();
             }
         }
-        segment.seen.insert((access.start, access.size, access.kind, access.location))
-    });
+        let new = segment.seen.insert((access.start, access.size, access.kind, access.location));
+        count += u64::from(!new);
+    }
+    count
 }
 
 /// Drops accesses that touch only memory of one thread, or memory that nobody writes.

@@ -65,7 +65,7 @@ impl Default for Options {
             reductions: Reductions::ALL,
             atomics: true,
             closure: true,
-            budget_states: 4_000_000,
+            budget_states: 1_000_000,
             budget_pair_states: 50_000,
             window: None,
             alternatives: 3,

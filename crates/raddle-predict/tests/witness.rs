@@ -68,17 +68,19 @@ fn events(
     order
 }
 
-fn check(
-    trace: &MemoryTrace,
-    prediction: &Prediction,
-    candidate: &Candidate,
-    parties: &[Party],
-    witness: &Witness,
-    what: &str,
-) {
-    let strict = witness.fidelity == Fidelity::KeepsReads;
-    let reads_from = if strict { ReadsFrom::Same } else { ReadsFrom::Any };
-    let model = Model::new(trace, Rules { reads_from, ..Rules::default() });
+/// A trace, what was predicted from it, and who judges.
+struct Case<'t> {
+    trace: &'t MemoryTrace,
+    prediction: &'t Prediction,
+    /// Reads see what they saw.
+    strict: &'t Model<'t>,
+    /// Reads see anything.
+    lenient: &'t Model<'t>,
+}
+
+fn check(case: &Case<'_>, candidate: &Candidate, parties: &[Party], witness: &Witness, what: &str) {
+    let Case { trace, prediction, .. } = *case;
+    let model = if witness.fidelity == Fidelity::KeepsReads { case.strict } else { case.lenient };
     let order = events(trace, prediction, witness, parties);
     if candidate.kind.is_race() {
         let outcome = model.check_race(&order, parties[0].event, parties[1].event);
@@ -111,14 +113,18 @@ fn witnesses_are_possible_runs_that_end_at_the_error() {
     for (number, shape) in shapes().into_iter().enumerate() {
         for seed in 0..cases(40) {
             let trace = generate(&shape, seed);
+            let strict = Model::new(&trace, Rules::default());
+            let lenient = Model::new(&trace, Rules { reads_from: ReadsFrom::Any, ..Rules::default() });
             for closure in [true, false] {
                 let prediction = predict(&trace, &Options { closure, ..Options::default() });
+                let case =
+                    Case { trace: &trace, prediction: &prediction, strict: &strict, lenient: &lenient };
                 for candidate in &prediction.candidates {
                     let what = format!("shape {number}, seed {seed}, {:?}", candidate.kind);
                     let first = (&candidate.parties, &candidate.witness);
                     let others = candidate.alternatives.iter().map(|(parties, witness)| (parties, witness));
                     for (parties, witness) in std::iter::once(first).chain(others) {
-                        check(&trace, &prediction, candidate, parties, witness, &what);
+                        check(&case, candidate, parties, witness, &what);
                         checked[witness.fidelity as usize] += 1;
                     }
                 }
