@@ -1,12 +1,15 @@
 //! Speed of the detectors on generated traces: `detect_bench EVENTS [NAME...]` prints one JSON line for each.
 //!
-//! `std:NAME` reads the trace from an STD file (written to a temporary folder first), `NAME` runs on events that are
-//! generated before the clock starts, in batches that fit the cache.
+//! `std:NAME` reads an STD file and `file:NAME` a trace file (written to a temporary folder first), and CPU time counts;
+//! `NAME` runs on events that are generated while the clock stands still. `cargo xtask bench detect` has the bars.
 
 use raddle_detect::registry::{Settings, create};
 use raddle_detect::run::run;
+use raddle_trace::convert::write_trace;
+use raddle_trace::file::ProgramInfo;
 use raddle_trace::generate::{Generator, Shape};
-use raddle_trace::std_format::{Dialect, StdReader, write_std};
+use raddle_trace::open::OpenTrace;
+use raddle_trace::std_format::{Dialect, write_std};
 use raddle_trace::{Event, EventSource, MemoryTrace, Tables, TraceError};
 use std::time::Instant;
 
@@ -34,7 +37,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let events: u64 = arguments.next().unwrap_or("2000000".into()).parse()?;
     let mut names: Vec<String> = arguments.collect();
     if names.is_empty() {
-        names = ["std:fasttrack", "fasttrack", "wcp", "syncp", "spd"].map(String::from).to_vec();
+        names = ["std:fasttrack", "file:fasttrack", "file:wcp", "file:syncp", "file:spd"]
+            .map(String::from)
+            .to_vec();
     }
     let mut shape = Shape::bench(events);
     if std::env::var_os("WILD").is_some() {
@@ -43,22 +48,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = std::env::temp_dir();
     for name in &names {
-        let (std_file, detector) = match name.strip_prefix("std:") {
-            Some(rest) => (true, rest),
-            None => (false, name.as_str()),
-        };
+        let (from, detector) = name.split_once(':').unwrap_or(("memory", name));
         let mut detectors = vec![create(detector, &Settings::default()).ok_or("no such detector")?];
-        let memory = name.starts_with("mem:");
-        assert!(!memory);
-        let (seconds, outcome) = if std_file {
-            let path = folder.join(format!("raddle-bench-{}.std", std::process::id()));
-            let mut out = std::io::BufWriter::new(std::fs::File::create(&path)?);
-            write_std(&mut Generator::new(shape.clone(), 1), &mut out, Dialect::Strict)?;
-            drop(out);
-            let file = std::fs::File::open(&path)?;
-            let start = Instant::now();
-            let outcome = run(&mut StdReader::new(file, "bench", None), &mut detectors, &mut |_, _| true)?;
-            let seconds = start.elapsed().as_secs_f64();
+        let (seconds, outcome) = if from == "std" || from == "file" {
+            let path = folder.join(format!("raddle-bench-{}.{from}", std::process::id()));
+            if from == "std" {
+                let mut out = std::io::BufWriter::new(std::fs::File::create(&path)?);
+                write_std(&mut Generator::new(shape.clone(), 1), &mut out, Dialect::Strict)?;
+            } else {
+                write_trace(&mut Generator::new(shape.clone(), 1), &path, ProgramInfo::default())?;
+            }
+            let start = cpu_seconds();
+            let outcome = run(&mut OpenTrace::open(&path)?, &mut detectors, &mut |_, _| true)?;
+            let seconds = cpu_seconds() - start;
             std::fs::remove_file(&path)?;
             (seconds, outcome)
         } else if events <= 4_000_000 {
@@ -82,6 +84,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     Ok(())
+}
+
+/// CPU time of all threads of this process, in steps of 10 ms: other load on the machine does not count.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    ticks as f64 / 100.0
 }
 
 fn peak_memory_kib() -> u64 {

@@ -34,7 +34,8 @@ struct Epoch {
 struct Variable {
     write: Epoch,
     read: Epoch,
-    /// Several threads' last reads, while they are concurrent.
+    /// Several threads' last reads, while they are concurrent: rare, and boxed so that the common case stays small.
+    #[allow(clippy::box_collection)]
     shared: Option<Box<Vec<(Epoch, Site)>>>,
     write_site: Site,
     read_site: Site,

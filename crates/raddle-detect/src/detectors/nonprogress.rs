@@ -59,6 +59,8 @@ pub struct NonProgress {
     busy: Vec<Busy>,
     wanting: FxHashMap<ObjectId, Vec<(ThreadIx, Wanting)>>,
     reports: Reports,
+    /// Kept apart: a place at which a thread starves may also be one at which it repeats itself.
+    starving: Reports,
 }
 
 impl Default for NonProgress {
@@ -75,6 +77,7 @@ impl NonProgress {
             busy: Vec::new(),
             wanting: FxHashMap::default(),
             reports: Reports::default(),
+            starving: Reports::default(),
         }
     }
 
@@ -96,7 +99,7 @@ impl NonProgress {
                         wants.told = true;
                         let (wants, winner) = (*wants, Site::of(step));
                         let key = place_key(&[(wants.site.location, wants.site.context)], lock.0);
-                        self.reports.add(key, || {
+                        self.starving.add(key, || {
                             let message = format!(
                                 "a thread waits for a lock that others acquire {} times meanwhile",
                                 wants.turns
@@ -183,6 +186,8 @@ impl Detector for NonProgress {
     }
 
     fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
-        self.reports.take()
+        let mut reports = self.reports.take();
+        reports.extend(self.starving.take());
+        reports
     }
 }
