@@ -87,7 +87,7 @@ impl Generator {
 
     /// A random set, sometimes empty.
     pub fn set(&mut self) -> EventSetId {
-        let bits = self.random.next();
+        let bits = self.random.number();
         let events: Vec<EventId> = self
             .alphabet
             .events

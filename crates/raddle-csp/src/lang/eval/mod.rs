@@ -12,6 +12,9 @@
 //! of type process is an operator and is built at once. Arguments of calls are evaluated completely, because they are
 //! part of the identity of the call.
 
+// Values are keys of maps and sets. What is lazy in them is filled in at most once and takes no part in their order.
+#![allow(clippy::mutable_key_type)]
+
 mod apply;
 mod builtins;
 mod data;

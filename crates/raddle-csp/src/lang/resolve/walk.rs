@@ -37,11 +37,7 @@ impl Resolver<'_> {
                 self.expr(body);
                 self.global_pattern(pat);
             }
-            Decl::Channel { fields, .. } => {
-                if let Some(fields) = fields {
-                    self.expr(fields);
-                }
-            }
+            Decl::Channel { fields: Some(fields), .. } => self.expr(fields),
             Decl::Datatype { variants, .. } | Decl::Subtype { variants, .. } => {
                 for variant in &variants {
                     if let Some(fields) = variant.fields {
@@ -74,11 +70,7 @@ impl Resolver<'_> {
                     self.expr(set);
                 }
             }
-            Decl::Timed { duration, .. } => {
-                if let Some(duration) = duration {
-                    self.expr(duration);
-                }
-            }
+            Decl::Timed { duration: Some(duration), .. } => self.expr(duration),
             Decl::Signature { names, ty } => self.signature(id, &names, &ty, None),
             _ => {}
         }
@@ -212,11 +204,11 @@ impl Resolver<'_> {
     }
 
     fn plain_name(&mut self, name: &Ident, span: Span) -> Ref {
-        if let Some(var) = self.local(&name.name) {
-            if let Home::Local { depth, slot } = self.out.var(var).home {
-                let hops = (self.frames.len() as u32 - 1) - depth;
-                return Ref::Local { var, hops, slot };
-            }
+        if let Some(var) = self.local(&name.name)
+            && let Home::Local { depth, slot } = self.out.var(var).home
+        {
+            let hops = (self.frames.len() as u32 - 1) - depth;
+            return Ref::Local { var, hops, slot };
         }
         if let Some(var) = self.find_global(self.scope, &name.name) {
             return Ref::Global(var);

@@ -81,8 +81,8 @@ impl Checker<'_> {
             Decl::Channel { names, fields } => {
                 let parts = fields.map(|f| self.field_list(f)).unwrap_or_default();
                 let event = self.add(Type::Event);
-                for i in 0..names.len() {
-                    self.constructor(id, i, &parts, event, names[i].span);
+                for (i, name) in names.iter().enumerate() {
+                    self.constructor(id, i, &parts, event, name.span);
                 }
             }
             Decl::Datatype { variants, .. } => {
