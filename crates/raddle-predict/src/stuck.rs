@@ -30,6 +30,7 @@ use crate::state::{State, Status};
 use crate::witness::{Fidelity, Witness};
 use raddle_trace::{LocationIx, MemoryTrace, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
 /// Stuck states without anything new after which the search ends.
 const REPEATS_MAX: u64 = 20_000;
@@ -491,8 +492,8 @@ impl<'s, 'p> WaitGraph<'s, 'p> {
                     circle.reverse();
                     return Some(circle);
                 }
-                if !came_from.contains_key(&next) {
-                    came_from.insert(next, thread);
+                if let Entry::Vacant(entry) = came_from.entry(next) {
+                    entry.insert(thread);
                     queue.push_back(next);
                 }
             }

@@ -60,10 +60,10 @@ struct Tally {
 
 fn check(name: &str, shape: &Shape, seed: u64, tally: &mut Tally) {
     let mut trace = generate(shape, seed);
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         few_values(&mut trace);
     }
-    let atomics = seed % 3 != 0;
+    let atomics = !seed.is_multiple_of(3);
     let Some(expected) = Naive::new(&trace, atomics, STATES_MAX).enumerate() else { return };
     tally.traces += 1;
     tally.races += expected.races.len();

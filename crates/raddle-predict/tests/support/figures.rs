@@ -1,5 +1,6 @@
 //! Programs of the paper's figures, as the traces they leave.
 
+#[allow(unused_imports)] // Not every test binary uses it.
 pub use raddle_predict::bench_traces::figure_5_17;
 use raddle_trace::{
     Addr, AtomicKind, Event, Location, LocationIx, LockFlags, MemoryTrace, ObjectId, Op, Order, Patience,
