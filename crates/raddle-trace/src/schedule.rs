@@ -489,7 +489,9 @@ impl<'a> Parser<'a> {
                     "at" => StopPlace::Code(name_ix),
                     "of" => StopPlace::Object(name_ix),
                     other => {
-                        return Err(self.error(word.column, format!("`at` or `of` expected, found `{other}`")));
+                        return Err(
+                            self.error(word.column, format!("`at` or `of` expected, found `{other}`"))
+                        );
                     }
                 };
                 self.schedule.stops.push(Stop { thread, after, occurrence, place, comment });

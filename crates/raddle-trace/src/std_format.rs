@@ -579,7 +579,8 @@ mod tests {
                     // What was accepted can be written and read again, as the fuzz target asks too.
                     let mut written = Vec::new();
                     write_std(&mut trace.source(), &mut written, Dialect::Extended).unwrap();
-                    let again = MemoryTrace::read(&mut StdReader::new(written.as_slice(), "w", None)).unwrap();
+                    let again =
+                        MemoryTrace::read(&mut StdReader::new(written.as_slice(), "w", None)).unwrap();
                     assert!(again.events.len() <= trace.events.len());
                 }
                 Err(error) => {

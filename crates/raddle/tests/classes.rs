@@ -57,7 +57,8 @@ fn check_replay(name: &str, detector: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (trace, schedules) = (folder.path().join("trace"), folder.path().join("schedules"));
     record(name, &[], &trace);
-    let output = run(raddle().args(["-q", "detect", "--with", detector, "--witness"]).arg(&schedules).arg(&trace));
+    let output =
+        run(raddle().args(["-q", "detect", "--with", detector, "--witness"]).arg(&schedules).arg(&trace));
     assert_eq!(output.status.code(), Some(1));
     let schedule = std::fs::read_dir(&schedules).unwrap().next().expect("a schedule").unwrap().path();
     let source = corpus().join(format!("classes/{name}.c"));
@@ -67,7 +68,12 @@ fn check_replay(name: &str, detector: &str) {
 
 #[test]
 fn data_race() {
-    check("data_race", &["--with", "syncp,shb,wcp,fasttrack,djit,goldilocks,hb11,racetrack"], "data-race", "predicted");
+    check(
+        "data_race",
+        &["--with", "syncp,shb,wcp,fasttrack,djit,goldilocks,hb11,racetrack"],
+        "data-race",
+        "predicted",
+    );
     check_replay("data_race", "syncp");
 }
 
@@ -79,7 +85,12 @@ fn high_level_race() {
 #[test]
 fn atomicity_violation() {
     check("atomicity", &["--with", "atomizer"], "atomicity-violation", "suspected");
-    check("atomicity", &["--with", "atomizer", "--functions", "withdraw"], "atomicity-violation", "suspected");
+    check(
+        "atomicity",
+        &["--with", "atomizer", "--functions", "withdraw"],
+        "atomicity-violation",
+        "suspected",
+    );
 }
 
 #[test]

@@ -49,17 +49,17 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             command.arg(model).arg(size.to_string()).args(flags).args(extra);
             command
         };
-        let mut subjects = vec![
-            Subject::process("raddle", || ours(&[])),
-            Subject::process("raddle, 2 workers", || ours(&["--workers", "2"])),
-            Subject::process("raddle, reduced", || ours(&["--por"])),
-        ];
         let mut verifiers = Vec::new();
         if let (Some(spin), Some(file)) = (&spin, promela) {
             for (subject, options) in [("spin", &["-DNOREDUCE"][..]), ("spin, reduced", &[])] {
                 verifiers.push((subject, verifier(spin, file, size, options, scratch.path(), subject)?));
             }
         }
+        let mut subjects = vec![
+            Subject::process("raddle", || ours(&[])),
+            Subject::process("raddle, 2 workers", || ours(&["--workers", "2"])),
+            Subject::process("raddle, reduced", || ours(&["--por"])),
+        ];
         for (subject, path) in &verifiers {
             subjects.push(Subject::process(subject, || pan(path)));
         }

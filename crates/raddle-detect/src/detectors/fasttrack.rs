@@ -30,6 +30,7 @@ struct Epoch {
     slot: ThreadIx,
 }
 
+/// What every access looks at: small, so that the variables of a program stay in the cache.
 #[derive(Clone, Debug, Default)]
 struct Variable {
     write: Epoch,
@@ -37,14 +38,20 @@ struct Variable {
     /// Several threads' last reads, while they are concurrent: rare, and boxed so that the common case stays small.
     #[allow(clippy::box_collection)]
     shared: Option<Box<Vec<(Epoch, Site)>>>,
-    write_site: Site,
-    read_site: Site,
+}
+
+/// Where the two epochs of a variable were; read only for reports.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sites {
+    write: Site,
+    read: Site,
 }
 
 #[derive(Debug)]
 pub struct FastTrack {
     order: HappensBefore,
     variables: PerVar<Variable>,
+    sites: PerVar<Sites>,
     races: Races,
 }
 
@@ -53,6 +60,7 @@ impl Default for FastTrack {
         FastTrack {
             order: HappensBefore::new(),
             variables: PerVar::default(),
+            sites: PerVar::default(),
             races: Races::new(NAME, Grade::Suspected),
         }
     }
@@ -77,12 +85,14 @@ impl FastTrack {
             if write && variable.write == now || !write && variable.read == now {
                 continue;
             }
+            let sites = self.sites.get_mut(var);
             if variable.write.time > clock.get(variable.write.slot) {
-                self.races.race(var, variable.write_site, true, step, write);
+                self.races.race(var, sites.write, true, step, write);
             }
             if write {
                 write_to(
                     variable,
+                    sites,
                     now,
                     step,
                     |epoch| epoch.time > clock.get(epoch.slot),
@@ -91,7 +101,7 @@ impl FastTrack {
                     },
                 );
             } else {
-                read_from(variable, now, step, |epoch| epoch.time <= clock.get(epoch.slot));
+                read_from(variable, sites, now, step, |epoch| epoch.time <= clock.get(epoch.slot));
             }
         }
     }
@@ -100,13 +110,14 @@ impl FastTrack {
 #[inline]
 fn write_to(
     variable: &mut Variable,
+    sites: &mut Sites,
     now: Epoch,
     step: &Step<'_>,
     unknown: impl Fn(Epoch) -> bool,
     mut race: impl FnMut(Site),
 ) {
     match variable.shared.take() {
-        None if unknown(variable.read) => race(variable.read_site),
+        None if unknown(variable.read) => race(sites.read),
         None => {}
         Some(shared) => {
             if let Some((_, site)) = shared.iter().find(|(epoch, _)| unknown(*epoch)) {
@@ -116,20 +127,26 @@ fn write_to(
         }
     }
     variable.write = now;
-    variable.write_site = Site::of(step);
+    sites.write = Site::of(step);
 }
 
 #[inline]
-fn read_from(variable: &mut Variable, now: Epoch, step: &Step<'_>, known: impl Fn(Epoch) -> bool) {
+fn read_from(
+    variable: &mut Variable,
+    sites: &mut Sites,
+    now: Epoch,
+    step: &Step<'_>,
+    known: impl Fn(Epoch) -> bool,
+) {
     let site = Site::of(step);
     match &mut variable.shared {
         Some(shared) => match shared.iter_mut().find(|(epoch, _)| epoch.slot == now.slot) {
             Some(entry) => *entry = (now, site),
             None => shared.push((now, site)),
         },
-        None if known(variable.read) => (variable.read, variable.read_site) = (now, site),
+        None if known(variable.read) => (variable.read, sites.read) = (now, site),
         None => {
-            variable.shared = Some(Box::new(vec![(variable.read, variable.read_site), (now, site)]));
+            variable.shared = Some(Box::new(vec![(variable.read, sites.read), (now, site)]));
             variable.read = Epoch::default();
         }
     }
@@ -139,6 +156,7 @@ impl Detector for FastTrack {
     #[inline]
     fn step(&mut self, step: &Step<'_>) {
         self.variables.follow(step);
+        self.sites.follow(step);
         match step.plain_access() {
             Some(write) => self.access(step, write),
             None => self.order.step(step),

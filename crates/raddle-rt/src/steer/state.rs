@@ -448,9 +448,7 @@ pub fn end_thread(thread: &mut Thread) {
 
 pub fn has_ended(index: u32) -> bool {
     let sched = SCHED.lock();
-    let ended =
-        sched.entries[..sched.used].iter().any(|entry| entry.index == index && entry.phase == Phase::Ended);
-    ended
+    sched.entries[..sched.used].iter().any(|entry| entry.index == index && entry.phase == Phase::Ended)
 }
 
 fn release(sched: &mut Sched, object: usize) {

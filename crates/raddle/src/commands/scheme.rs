@@ -165,7 +165,8 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
                 let gc = if cost.gc { "abstract, with GC" } else { "abstract, without GC" };
                 let tables: Vec<String> =
                     cost.tables.iter().map(|(name, size)| format!("{size} {name}")).collect();
-                let incomplete = cost.incomplete.as_ref().map_or(String::new(), |why| format!(" (incomplete: {why})"));
+                let incomplete =
+                    cost.incomplete.as_ref().map_or(String::new(), |why| format!(" (incomplete: {why})"));
                 println!(
                     "{gc:<24} {:>9} {:>9} {:>9.4}  {}{incomplete}",
                     cost.states,

@@ -172,7 +172,11 @@ pub fn describe(schedule: &Schedule, outcome: &Outcome, steps: u64) -> String {
             }
             None => format!("the replay diverged after {steps} steps"),
         },
-        Outcome::Stuck(_) => format!("the replay came to a standstill after {steps} steps"),
+        Outcome::Stuck(parties) => {
+            let threads: Vec<String> =
+                parties.iter().map(|party| format!("{} at {}", name(party.path), party.site)).collect();
+            format!("the replay came to a standstill after {steps} steps: {}", threads.join(", "))
+        }
         Outcome::Deadlock(parties) => {
             format!("the program deadlocked ({} threads) after {steps} steps", parties.len())
         }

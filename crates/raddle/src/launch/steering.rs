@@ -28,8 +28,7 @@ pub struct SteeredParty {
     pub path: u64,
     /// Operation that it waits for or was about to do; none for a plain access.
     pub operation: Option<StepKind>,
-    pub pc: u64,
-    /// The program counter as `module+0x1234`.
+    /// Where in the code: the program counter as `module+0x1234`.
     pub site: String,
     pub object: u64,
     /// Which of its visible operations this is.
@@ -182,7 +181,6 @@ fn parties(region: &Region) -> Vec<SteeredParty> {
             SteeredParty {
                 path: party.path.load(Ordering::Relaxed),
                 operation: StepKind::WORDS.get(kind).map(|&(kind, _)| kind),
-                pc: party.pc.load(Ordering::Relaxed),
                 site: site(region, party.pc.load(Ordering::Relaxed)),
                 object: party.object.load(Ordering::Relaxed),
                 ordinal: party.ordinal.load(Ordering::Relaxed),
