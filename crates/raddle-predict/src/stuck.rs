@@ -38,6 +38,8 @@ const REPEATS_MAX: u64 = 20_000;
 const CYCLE_QUESTIONS_MAX: usize = 8;
 /// Smallest window that is worth a search.
 const WINDOW_MIN: u32 = 64;
+/// States a window gets at least: some windows searched whole say more than all of them begun.
+const WINDOW_STATES_MIN: u64 = 5_000;
 
 /// A program in which locks that cannot take part in a deadlock are no longer locks; `None` if nothing in it can block for
 /// good.
@@ -323,7 +325,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
         let mut state = State::new(reduced);
         let mut start = 0;
         let windows = (reduced.order.len() / (length / 2).max(1) + 1) as u64;
-        let each = (self.reach.budget.left / windows.max(1)).max(1);
+        let each = (self.reach.budget.left / windows.max(1)).max(WINDOW_STATES_MIN);
         loop {
             let end = (start + length).min(reduced.order.len());
             let mut limit = state.at.clone();
