@@ -153,7 +153,7 @@ mod tests {
     use crate::lang::session::Script;
 
     fn machine(text: &str) -> (Script, Machine) {
-        let mut script = Script::from_text("test.csp", text).ok().expect("a correct script");
+        let Ok(mut script) = Script::from_text("test.csp", text) else { panic!("a correct script") };
         let process = script.process("P").expect("a process");
         let machine = script.with_checker(&CheckOptions::default(), |c| c.machine(process, true));
         (script, machine.expect("a finite process"))

@@ -274,7 +274,7 @@ fn selected(args: &DumpArgs, event: &Event, tables: &Tables) -> bool {
     (args.kind.is_empty() || args.kind.iter().any(|wanted| wanted == kind(&event.op)))
         && (args.thread.is_empty() || {
             let name = thread_name(tables, event.thread);
-            args.thread.iter().any(|wanted| *wanted == name)
+            args.thread.contains(&name)
         })
 }
 

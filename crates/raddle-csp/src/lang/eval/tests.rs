@@ -259,7 +259,7 @@ fn an_endless_loop_is_stopped() {
     let text = "f(n) = f(n + 1)\nprint f(0)";
     let loaded = crate::lang::load::load_text(&crate::lang::load::Disk, "test.csp", text);
     let limits = super::Limits { steps_max: 10_000, ..super::Limits::default() };
-    let mut script = Script::new(loaded, limits).ok().expect("a correct script");
+    let Ok(mut script) = Script::new(loaded, limits) else { panic!("a correct script") };
     let prints = script.prints();
     let message = prints[0].1.as_ref().expect_err("it does not end").message.clone();
     assert_eq!(message, "this evaluation does not seem to end");
