@@ -16,7 +16,7 @@
 //! **How**. Three clocks a thread: `H` happens-before, `P` what is `<wcp`, `K` what is ordered for certain (threads,
 //! forks, joins, and all primitives that are not mutexes). For (a), each lock remembers for each variable the `H` of
 //! the last releases of sections that read it and wrote it, those of the thread itself aside (they do not conflict). For (b), each lock has a queue of its sections; at a release by
-//! `t`, the sections of other threads whose acquisition is in `P_t` are passed, and their release's `H` is joined to
+//! `t`, the sections whose acquisition is in `P_t` are passed, and their release's `H` is joined to
 //! `P_t`. A queue is shared by all threads, with a position for each; what all have passed is dropped.
 //!
 //! **Deviations**: the paper's two queues for each pair of lock and thread are one a lock. An acquisition is compared by
@@ -229,12 +229,12 @@ impl Wcp {
         // Rule (b).
         let mut at = *entry(&mut queue.passed, thread.index()).max(&mut queue.dropped);
         while let Some(section) = queue.sections.get(at - queue.dropped) {
-            if section.owner != thread {
-                if section.acquired > state.clocks.weak.get(section.owner) {
-                    break;
-                }
-                state.clocks.weak.join(&section.released);
+            // Its own sections count as well: a thread's section can be weakly before a later one of the same thread, by
+            // way of others. A section that is known implies that all before it are.
+            if section.acquired > state.clocks.weak.get(section.owner) {
+                break;
             }
+            state.clocks.weak.join(&section.released);
             at += 1;
         }
         queue.passed[thread.index()] = at;
