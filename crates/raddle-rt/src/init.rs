@@ -5,7 +5,7 @@
 
 use crate::thread::{self, Thread};
 use crate::{arch, interpose, message, real, segment, shadow, steer, threads};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use raddle_wire::region::{ENV_REGION, HEADER_BYTES, Header, MAGIC, observe, option, region_bytes, state};
 
@@ -173,15 +173,24 @@ fn configure(header: &'static Header) {
     steer::adopt_main(main);
     threads::begin(main);
     // SAFETY: registers a C function.
-    unsafe { libc::atexit(at_exit) };
+    unsafe { on_exit(at_exit, core::ptr::null_mut()) };
 }
 
-extern "C" fn at_exit() {
-    if let Some(header) = header()
-        && header.claimed_pid.load(Ordering::Relaxed) == real::getpid()
-    {
-        header.state.store(state::EXITED, Ordering::Release);
+unsafe extern "C" {
+    /// As `atexit`, but the handler is told the status.
+    fn on_exit(handler: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
+    let Some(header) = header() else { return };
+    if header.claimed_pid.load(Ordering::Relaxed) != real::getpid() {
+        return;
     }
+    if let Some(thread) = thread::observed() {
+        crate::observe::sync(thread, 0, raddle_wire::SyncOp::ProcessExit, status as usize, 0);
+    }
+    header.exit_status.store(status, Ordering::Relaxed);
+    header.state.store(state::EXITED, Ordering::Release);
 }
 
 /// In a forked child: nothing here is observed any more, and locks that other threads held are free.

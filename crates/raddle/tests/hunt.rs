@@ -3,9 +3,9 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
-use xtask::corpus::hunt::{Verdicts, known_failures};
-use xtask::corpus::manifest;
+use xtask::corpus::hunt::Verdicts;
 use xtask::corpus::run::{Runner, Variant};
+use xtask::corpus::{known_failures, manifest};
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
@@ -21,7 +21,7 @@ fn main() -> std::process::ExitCode {
             return 1.into();
         }
     };
-    let known = match known_failures(&runner.corpus) {
+    let known = match known_failures(&runner.corpus, "hunt") {
         Ok(known) => known,
         Err(error) => {
             eprintln!("{error:#}");

@@ -172,20 +172,6 @@ fn describe(finding: &Finding) -> String {
     format!("{} ({})", finding.message, places.join(" and "))
 }
 
-/// Cases in which `raddle hunt` is known to fall short, with the reason: one `NAME  reason` a line.
-pub fn known_failures(corpus: &Path) -> anyhow::Result<BTreeMap<String, String>> {
-    let path = corpus.join("known-failures.txt");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(text
-        .lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(|line| {
-            let (name, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            (name.to_owned(), reason.trim().to_owned())
-        })
-        .collect())
-}
-
 impl Runner {
     /// Hunts once in the case and compares what was confirmed with the manifest.
     pub fn hunt(&self, case: &Case, verdicts: &Verdicts, variant: Variant) -> anyhow::Result<()> {

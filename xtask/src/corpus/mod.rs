@@ -9,9 +9,10 @@ pub mod manifest;
 pub mod run;
 
 use crate::project;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use manifest::Case;
 use run::{Runner, Variant};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,6 +53,24 @@ pub fn half_matrix(number: usize) -> Vec<Variant> {
         .zip(levels)
         .map(|(compiler, optimisation)| Variant { compiler, optimisation, fixed_addresses: false })
         .collect()
+}
+
+/// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record` or `hunt` being
+/// the tool.
+pub fn known_failures(corpus: &std::path::Path, tool: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    let path = corpus.join("known-failures.txt");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut known = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+        let mut words = line.splitn(3, ' ');
+        let (Some(of), Some(name), Some(reason)) = (words.next(), words.next(), words.next()) else {
+            bail!("{}: `{line}` is not `TOOL NAME reason`", path.display());
+        };
+        if of == tool {
+            known.insert(name.to_owned(), reason.to_owned());
+        }
+    }
+    Ok(known)
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {

@@ -67,7 +67,9 @@ pub fn report_lock(thread: &mut Thread, pc: u64, m: *mut Mutex, result: c_int, h
             }
             observe::sync(thread, pc, SyncOp::Lock, m as usize, flags);
         }
-        libc::EBUSY | libc::ETIMEDOUT => observe::sync(thread, pc, SyncOp::LockFailed, m as usize, flags),
+        libc::EBUSY | libc::ETIMEDOUT | libc::EDEADLK => {
+            observe::sync(thread, pc, SyncOp::LockFailed, m as usize, flags)
+        }
         _ => {}
     }
 }
