@@ -82,7 +82,8 @@ impl Detector for RaceTrack {
             let variable = self.variables.get_mut(var);
             let mut wrote = if write { now } else { 0 };
             variable.threads.retain(|label| {
-                if label.slot == slot {
+                // A slot may have belonged to an ended thread before; that one's writes are known and not this thread's.
+                if label.site.thread == step.thread() {
                     wrote = wrote.max(label.wrote);
                 }
                 label.slot != slot && label.time > clock.get(label.slot)

@@ -100,12 +100,13 @@ impl Spd {
         &self.deadlocks
     }
 
-    fn acquire(&mut self, step: &Step<'_>, lock: LockIx, index: u32) {
+    fn acquire(&mut self, step: &Step<'_>, lock: LockIx, read: bool, index: u32) {
         let flags = match step.event.op {
-            Op::Lock { flags, .. } => flags,
+            Op::Lock { flags, .. } | Op::ReadLock { flags, .. } => flags,
             _ => return,
         };
-        if flags.rwlock {
+        // Also when it is only read: two threads that both hold it in read mode do not exclude each other.
+        if read || flags.rwlock {
             self.rwlocks.insert(lock);
         }
         if self.rwlocks.contains(&lock) || flags.patience != Patience::Blocking {
@@ -200,8 +201,8 @@ impl Detector for Spd {
                 }
             }
             None => {
-                if let Sync::Acquire { lock, read: false } = step.sync {
-                    self.acquire(step, lock, index);
+                if let Sync::Acquire { lock, read } = step.sync {
+                    self.acquire(step, lock, read, index);
                 }
             }
         }
