@@ -6,7 +6,9 @@
 //!   RaceQuest's weak happens-before (§5.5.2), plus two kinds of edge that hold just as surely: the rounds of a barrier
 //!   used by exactly as many threads as it waits for, and posts without which a semaphore cannot have been positive.
 //! * [`Clocks::observed`]: these, and who met whom in the observed run.
-//! * the same with the writers of plain reads added, for reorderings in which every thread reads what it read.
+//! * the same with the writers of plain reads added, for reorderings in which every thread reads what it read; or, with
+//!   [`Clocks::keeping_earlier_reads`], in which it does so up to the segment that it is in: what two racing segments read
+//!   of each other cannot be kept when both are held before it.
 //!
 //! Clocks change at few positions, so a thread's clocks are kept as a list of changes.
 
@@ -52,6 +54,18 @@ impl Clocks {
         let mut all = barrier_edges(program);
         all.extend_from_slice(edges);
         Clocks::compute(program, all, reads)
+    }
+
+    /// Orders of the observed run and of the plain reads that lie before the segment that a thread is in.
+    pub fn keeping_earlier_reads(
+        program: &Program,
+        edges: &[ObservedEdge],
+        mut reads: Vec<ReadEdge>,
+    ) -> Clocks {
+        for read in &mut reads {
+            read.pos += 1;
+        }
+        Clocks::observed(program, edges, reads)
     }
 
     /// How far each thread must be when this one has come to a position. The entry of the thread itself is 0.

@@ -46,6 +46,11 @@ fn how(witness: &Witness) -> String {
             "the schedule leaves out events of the observed run; every read sees the write it saw there"
                 .to_owned()
         }
+        Fidelity::KeepsEarlierReads => {
+            "the schedule leaves out events of the observed run; up to the last stretch of \
+                                        each thread every read sees the write it saw there"
+                .to_owned()
+        }
         Fidelity::KeepsOrder => {
             "the schedule leaves out events of the observed run; some reads see other writes than there"
                 .to_owned()

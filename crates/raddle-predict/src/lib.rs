@@ -63,10 +63,17 @@ pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     }
     let must = Clocks::must(&program);
     let observed = Clocks::observed(&program, &built.edges, Vec::new());
-    let with_reads = Clocks::observed(&program, &built.edges, reads);
+    let with_reads = Clocks::observed(&program, &built.edges, reads.clone());
     let budget = Budget::new(options.budget_states);
-    let mut reach =
-        Reach::new(&program, &observed, &with_reads, options.closure, budget, options.budget_pair_states);
+    let mut reach = Reach::new(
+        &program,
+        &observed,
+        &with_reads,
+        (&built.edges, reads),
+        options.closure,
+        budget,
+        options.budget_pair_states,
+    );
     if program.oddities > 0 {
         prediction.unexplored.push(Unexplored::Oddities { count: program.oddities });
     }

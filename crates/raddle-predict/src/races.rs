@@ -319,12 +319,13 @@ impl<'a, 'p> Races<'a, 'p> {
 
 impl Race {
     fn add(&mut self, first: Entry, second: Entry, witness: Witness, alternatives: usize) {
-        let strict = |witness: &Witness| witness.fidelity == Fidelity::KeepsReads;
         if self.witnesses.len() <= alternatives {
             self.witnesses.push((first, second, witness));
-        } else if strict(&witness) && !self.witnesses.iter().any(|(.., other)| strict(other)) {
-            self.witnesses.pop();
-            self.witnesses.push((first, second, witness));
+            return;
+        }
+        let worst = self.witnesses.iter_mut().max_by_key(|(.., other)| other.fidelity);
+        if let Some(worst) = worst.filter(|(.., other)| witness.fidelity < other.fidelity) {
+            *worst = (first, second, witness);
         }
     }
 }

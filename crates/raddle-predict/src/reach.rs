@@ -1,11 +1,12 @@
 //! Answers to "can these threads be at these positions at the same time?"
 //!
 //! Asked for every pair of accesses that might race and every cycle of locks. The cheap ways come first: the closure that
-//! keeps reads, the closure that does not, and only then a search. Searches begin at a state of the observed run shortly
+//! keeps reads, the one that keeps them up to the segments in question, the one that keeps none, and only then a search. Searches begin at a state of the observed run shortly
 //! before the positions, in a window that grows until it is the whole trace or the budget is used up; so they are put off
 //! and done together, in the order of the trace ([`Reach::search_all`]).
 
-use crate::clocks::Clocks;
+use crate::build::ObservedEdge;
+use crate::clocks::{Clocks, ReadEdge};
 use crate::closure::{Target, closure};
 use crate::ids::Pos;
 use crate::prediction::Answers;
@@ -14,6 +15,7 @@ use crate::search::{Budget, Outcome, Search};
 use crate::state::State;
 use crate::witness::{Fidelity, Witness};
 use raddle_trace::ThreadIx;
+use std::cell::OnceCell;
 
 /// Steps of the observed run in the first window of a search; later ones are [`WINDOW_GROWTH`] times as long each.
 const WINDOW_STEPS: usize = 512;
@@ -38,6 +40,10 @@ pub struct Reach<'p> {
     program: &'p Program,
     observed: &'p Clocks,
     with_reads: &'p Clocks,
+    /// [`Clocks::keeping_earlier_reads`], made when it is first asked for.
+    with_earlier_reads: OnceCell<Clocks>,
+    edges: &'p [ObservedEdge],
+    reads: Vec<ReadEdge>,
     use_closure: bool,
     /// Step in the observed order at which each thread comes to each position: when it can at the latest be there.
     leaves: Vec<Vec<u32>>,
@@ -51,6 +57,7 @@ impl<'p> Reach<'p> {
         program: &'p Program,
         observed: &'p Clocks,
         with_reads: &'p Clocks,
+        (edges, reads): (&'p [ObservedEdge], Vec<ReadEdge>),
         use_closure: bool,
         budget: Budget,
         budget_each: u64,
@@ -61,7 +68,19 @@ impl<'p> Reach<'p> {
             leaves[thread.index()].push(index as u32);
         }
         let answers = Answers::default();
-        Reach { program, observed, with_reads, use_closure, leaves, budget_each, budget, answers }
+        Reach {
+            program,
+            observed,
+            with_reads,
+            with_earlier_reads: OnceCell::new(),
+            edges,
+            reads,
+            use_closure,
+            leaves,
+            budget_each,
+            budget,
+            answers,
+        }
     }
 
     /// The cheap ways.
@@ -72,6 +91,17 @@ impl<'p> Reach<'p> {
         if let Some(positions) = closure(self.program, self.with_reads, targets) {
             self.answers.by_strict_closure += 1;
             return Answer::Yes(Witness { positions, then: Vec::new(), fidelity: Fidelity::KeepsReads });
+        }
+        let earlier = self.with_earlier_reads.get_or_init(|| {
+            Clocks::keeping_earlier_reads(self.program, self.edges, std::mem::take(&mut self.reads))
+        });
+        if let Some(positions) = closure(self.program, earlier, targets) {
+            self.answers.by_closure += 1;
+            return Answer::Yes(Witness {
+                positions,
+                then: Vec::new(),
+                fidelity: Fidelity::KeepsEarlierReads,
+            });
         }
         if let Some(positions) = closure(self.program, self.observed, targets) {
             self.answers.by_closure += 1;

@@ -16,6 +16,8 @@ use raddle_trace::{MemoryTrace, ThreadIx};
 pub enum Fidelity {
     /// Observed order with events left out, and every read that is left sees the write that it saw.
     KeepsReads,
+    /// Observed order with events left out, and every read before the segments that threads end in sees what it saw.
+    KeepsEarlierReads,
     /// Observed order with events left out; some reads see other writes.
     KeepsOrder,
     /// Some steps come in another order than observed.

@@ -96,6 +96,22 @@ fn a_race_behind_a_read_is_marked_as_such() {
     assert_eq!(prediction.candidates[0].witness.fidelity, Fidelity::KeepsOrder);
 }
 
+/// What the racing accesses read of each other is given up, and nothing else: the flag is still seen.
+#[test]
+fn a_race_keeps_the_reads_that_lead_to_it() {
+    let prediction = run(&handed_over());
+    let fidelities: Vec<([u32; 2], Fidelity)> = prediction
+        .candidates
+        .iter()
+        .map(|candidate| {
+            let threads = [candidate.parties[0].thread.0, candidate.parties[1].thread.0];
+            (threads, candidate.witness.fidelity)
+        })
+        .collect();
+    // Worker 3 cannot come to `x` before worker 2 is done; the model does not know that, but the witness says so.
+    assert_eq!(fidelities, [([2, 3], Fidelity::KeepsOrder), ([1, 3], Fidelity::KeepsEarlierReads)]);
+}
+
 /// Figure 4.5: with a predicate there is nothing to miss; without one, the signal can come too early.
 #[test]
 fn a_wait_without_predicate_can_miss_its_signal() {

@@ -218,6 +218,30 @@ pub fn figure_5_9() -> MemoryTrace {
     script.trace
 }
 
+/// The second worker is done with `x` and hands over to the third through `FLAG`; the first comes last. The first and the
+/// third race on `x`, and the third gets there only if it sees the flag.
+pub fn handed_over() -> MemoryTrace {
+    let mut script = Script::default();
+    let workers = [script.fork(MAIN), script.fork(MAIN), script.fork(MAIN)];
+    script.lock(workers[1], M);
+    script.increment(workers[1], X);
+    script.unlock(workers[1], M);
+    script.lock(workers[1], P);
+    script.write(workers[1], FLAG);
+    script.unlock(workers[1], P);
+    script.lock(workers[2], P);
+    script.read(workers[2], FLAG);
+    script.unlock(workers[2], P);
+    script.increment(workers[2], X);
+    script.lock(workers[0], M);
+    script.increment(workers[0], X);
+    script.unlock(workers[0], M);
+    for worker in workers {
+        script.join(MAIN, worker);
+    }
+    script.trace
+}
+
 /// A condition wait (figure 4.5). With a predicate, the worker waits only as long as it has to.
 pub fn figure_4_5(predicate: bool) -> MemoryTrace {
     let mut script = Script::default();
