@@ -22,10 +22,6 @@
 //! its own `malloc` or `strlcpy` must link as it did before. Only the compiler's interface (`__tsan_*`) and Raddle's own
 //! names stay strong.
 //!
-//! Rust's own precompiled code refers to `rust_eh_personality`, the function that unwinding asks about each Rust frame. The
-//! runtime has no handlers, so its answer is always the same: go on unwinding ([`PERSONALITY`]). That is what lets
-//! `pthread_exit` and cancellation pass through interposed functions.
-//!
 //! The sections `.llvmbc` and `.llvmcmd` (bitcode that rustc leaves in its standard library) are removed, because
 //! binutils hand such objects to whatever LLVM plugin is installed, which dies on bitcode newer than itself.
 
@@ -36,17 +32,6 @@ use std::{env, fs};
 
 /// Level at which the embedded files are compressed. They are small and this runs once.
 const ZSTD_LEVEL: i32 = 19;
-
-/// `_URC_CONTINUE_UNWIND` is 8.
-const PERSONALITY: &str = "\
-    .section .text.rust_eh_personality,\"ax\",@progbits
-    .weak rust_eh_personality
-    .type rust_eh_personality,@function
-    rust_eh_personality: movl $8, %eax
-    ret
-    .size rust_eh_personality, .-rust_eh_personality
-    .section .note.GNU-stack,\"\",@progbits
-";
 
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -200,14 +185,12 @@ impl Tools {
 
     /// Turns the static library into one object with only `names` global.
     fn localise(&self, archive: &Path, names: &[String], out: &Path, object: &Path) {
-        let personality = personality_object(out);
         let whole = out.join("raddle_rt.whole.o");
         run(Command::new(&self.linker)
             .args(self.linker_flavour)
             .args(["-r", "--whole-archive", "-o"])
             .arg(&whole)
-            .arg(archive)
-            .arg(personality));
+            .arg(archive));
         let keep = out.join("keep-global.txt");
         write(&keep, names.join("\n").as_bytes());
         let weak = out.join("weaken.txt");
@@ -251,13 +234,6 @@ fn link_shared(object: &Path, library: &Path) {
 
 fn empty_object(path: &Path) {
     run(driver().args(["-x", "c", "-c", "/dev/null", "-o"]).arg(path));
-}
-
-fn personality_object(out: &Path) -> PathBuf {
-    let (source, object) = (out.join("personality.s"), out.join("personality.o"));
-    write(&source, PERSONALITY.as_bytes());
-    run(driver().arg("-c").arg(&source).arg("-o").arg(&object));
-    object
 }
 
 /// Compresses the files and writes the Rust source that includes them.

@@ -92,6 +92,8 @@ pub struct Thread {
     pub routine: usize,
     pub argument: usize,
     pub destructor_rounds: u32,
+    /// The innermost `pthread_once` routine under way, owned by `interpose::once`.
+    pub once: *mut core::ffi::c_void,
 }
 
 pub mod phase {
@@ -142,12 +144,14 @@ impl Thread {
             routine: 0,
             argument: 0,
             destructor_rounds: 0,
+            once: core::ptr::null_mut(),
         }
     }
 
     /// Prepares a new or recycled structure for a thread that is about to be created.
     pub fn prepare(&mut self, parent: u32) {
         self.enabled = 0;
+        self.once = core::ptr::null_mut();
         self.segment = 0;
         self.stack_top = self.stack_base;
         self.stack_low = self.stack_base;

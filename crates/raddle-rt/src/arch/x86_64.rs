@@ -131,9 +131,56 @@ pub unsafe fn compare_exchange_16(at: *mut u128, expected: u128, value: u128) ->
     u128::from(low) | u128::from(high) << 64
 }
 
-/// The precompiled core library names this in its unwind tables; nothing here unwinds by it.
+/// What unwinding asks about each Rust frame, named in unwind tables. There are no handlers in the runtime, so the answer
+/// is always the same, go on: that lets exceptions, `pthread_exit` and cancellation pass its frames.
 #[unsafe(no_mangle)]
-pub extern "C" fn rust_eh_personality() {}
+pub extern "C" fn rust_eh_personality() -> core::ffi::c_int {
+    CONTINUE_UNWIND
+}
+
+// A frame that calls a routine and wants to know when an exception, `pthread_exit` or a cancellation passes it. Its
+// personality does what has to be done itself and lets the unwinding go on, so no landing pad is needed.
+global_asm!(
+    ".text",
+    ".p2align 4",
+    ".hidden raddle_once_frame",
+    ".globl raddle_once_frame",
+    ".type raddle_once_frame,@function",
+    "raddle_once_frame:",
+    ".cfi_startproc",
+    ".cfi_personality 0x1b, {personality}",
+    "sub rsp, 8",
+    ".cfi_def_cfa_offset 16",
+    "call rdi",
+    "add rsp, 8",
+    ".cfi_def_cfa_offset 8",
+    "ret",
+    ".cfi_endproc",
+    ".size raddle_once_frame, .-raddle_once_frame",
+    personality = sym once_personality,
+);
+
+unsafe extern "C" {
+    fn raddle_once_frame(routine: extern "C" fn());
+}
+
+/// Runs the routine; if it is left by unwinding, `interpose::once::unwound` is called on the way.
+pub fn call_once_routine(routine: extern "C" fn()) {
+    // SAFETY: the routine is the program's and takes no argument.
+    unsafe { raddle_once_frame(routine) }
+}
+
+/// Called by the unwinder, first to look for a handler, then to clean up.
+extern "C" fn once_personality(_version: core::ffi::c_int, actions: core::ffi::c_int) -> core::ffi::c_int {
+    const CLEANUP_PHASE: core::ffi::c_int = 2;
+    if actions & CLEANUP_PHASE != 0 {
+        crate::interpose::once::unwound();
+    }
+    CONTINUE_UNWIND
+}
+
+/// `_URC_CONTINUE_UNWIND`.
+const CONTINUE_UNWIND: core::ffi::c_int = 8;
 
 /// Layout of glibc's `pthread_mutex_t`.
 pub mod mutex {
@@ -173,6 +220,61 @@ macro_rules! export_with_pc {
             )
         }
     )*};
+}
+
+/// Defines an exported function with any number of integer arguments: as [`export_with_pc`], but the Rust function gets
+/// them as a [`Variadic`](crate::arch::Variadic), field by field.
+#[macro_export]
+macro_rules! export_variadic_with_pc {
+    ($($name:ident => $target:path;)*) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "mov r10, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+                "mov r10, qword ptr fs:[r10]",
+                "mov r11, qword ptr [rsp]",
+                "mov qword ptr [r10 + {pc}], r11",
+                "sub rsp, 56",
+                "mov qword ptr [rsp], rdi",
+                "mov qword ptr [rsp + 8], rsi",
+                "mov qword ptr [rsp + 16], rdx",
+                "mov qword ptr [rsp + 24], rcx",
+                "mov qword ptr [rsp + 32], r8",
+                "mov qword ptr [rsp + 40], r9",
+                "mov rdi, rsp",
+                // Beyond what was made room for and the return address.
+                "lea rsi, [rsp + 64]",
+                "call {target}",
+                "add rsp, 56",
+                "ret",
+                pc = const core::mem::offset_of!($crate::thread::Thread, caller_pc),
+                target = sym $target,
+            )
+        }
+    )*};
+}
+
+/// The arguments of a function with any number of them.
+#[derive(Clone, Copy)]
+pub struct Variadic {
+    pub registers: *const [usize; 6],
+    pub stack: *const usize,
+}
+
+impl Variadic {
+    /// # Safety
+    ///
+    /// The caller must have passed at least `number + 1` arguments.
+    pub unsafe fn get(self, number: usize) -> usize {
+        // SAFETY: as promised.
+        unsafe {
+            match number.checked_sub(6) {
+                None => (*self.registers)[number],
+                Some(beyond) => *self.stack.add(beyond),
+            }
+        }
+    }
 }
 
 /// Defines an access hook: returns at once when the thread does not observe accesses, or when its cell already holds

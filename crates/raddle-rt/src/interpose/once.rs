@@ -17,89 +17,60 @@ mod c {
     }
 }
 
-/// Most initialisers that may be under way at once, over all threads.
-const PENDING_MAX: usize = 256;
+/// Most initialisers that may be under way at once under steering, over all threads.
+const RUNNING_MAX: usize = 256;
 
-/// `pthread_once` passes nothing to its routine: what to run waits here, innermost last, by thread.
+/// `pthread_once` passes nothing to its routine: what to run waits here. The thread points to the innermost one, each one
+/// to the next. An initialiser that is left by unwinding takes its entry off on the way ([`unwound`]).
 struct Pending {
-    thread: *mut thread::Thread,
+    outer: *mut c_void,
     routine: extern "C" fn(),
     control: *mut AtomicU32,
     pc: u64,
     ran: bool,
 }
 
-struct Stack {
-    entries: [Option<*mut Pending>; PENDING_MAX],
-}
-
-// SAFETY: only used under the lock; each entry points into the frame of the thread that put it there and is only
-// followed by that thread.
-unsafe impl Send for Stack {}
-
-static PENDING: crate::spin::Spin<Stack> = crate::spin::Spin::new(Stack { entries: [None; PENDING_MAX] });
-
-fn push(pending: *mut Pending) -> bool {
-    let me = crate::arch::current();
-    let mut stack = PENDING.lock();
-    // An initialiser that threw left its entry behind; its frame was below ours.
-    for entry in &mut stack.entries {
-        // SAFETY: only the owner's own entries are compared by address, others by their thread field alone.
-        if entry.is_some_and(|old| (old as usize) < pending as usize && unsafe { (*old).thread } == me) {
-            *entry = None;
-        }
-    }
-    match stack.entries.iter_mut().find(|entry| entry.is_none()) {
-        Some(entry) => {
-            *entry = Some(pending);
-            true
-        }
-        None => false,
-    }
-}
-
-fn remove(pending: *mut Pending) {
-    let mut stack = PENDING.lock();
-    if let Some(entry) = stack.entries.iter_mut().find(|entry| **entry == Some(pending)) {
-        *entry = None;
-    }
-}
-
-/// The innermost initialiser of the calling thread: the one at the lowest stack address.
-fn innermost() -> Option<*mut Pending> {
-    let me = crate::arch::current();
-    let stack = PENDING.lock();
-    // SAFETY: entries are valid while they are listed; only the owner's thread field is read for others.
-    stack
-        .entries
-        .iter()
-        .flatten()
-        .copied()
-        .filter(|&p| unsafe { (*p).thread == me })
-        .min_by_key(|&p| p as usize)
-}
-
 extern "C" fn run() {
-    let Some(pending) = innermost() else { return };
-    // SAFETY: the entry is in a frame of this thread that is still active.
-    let pending = unsafe { &mut *pending };
+    // SAFETY: the thread's own structure.
+    let pending = unsafe { (*crate::arch::current()).once }.cast::<Pending>();
+    // SAFETY: `once` has put an entry there, in its frame, which is active.
+    let Some(pending) = (unsafe { pending.as_mut() }) else { return };
     pending.ran = true;
     let (pc, control) = (pending.pc, pending.control as usize);
     if let (false, Some(thread)) = (steer::on(), thread::observed()) {
         observe::sync(thread, pc, SyncOp::OnceBegin, control, 0);
     }
-    (pending.routine)();
-    if let Some(thread) = thread::observed() {
-        super::step_with(thread, pc, SyncOp::OnceEnd, control, 0, || set_running(control, false));
+    crate::arch::call_once_routine(pending.routine);
+    ended(pc, control);
+}
+
+fn ended(pc: u64, control: usize) {
+    match thread::observed() {
+        Some(thread) => {
+            super::step_with(thread, pc, SyncOp::OnceEnd, control, 0, || set_running(control, false));
+        }
+        None => set_running(control, false),
     }
+}
+
+/// The innermost routine of the calling thread is left by an exception, `pthread_exit` or a cancellation: the next caller
+/// tries again.
+pub fn unwound() {
+    // SAFETY: the thread's own structure.
+    let thread = unsafe { &mut *crate::arch::current() };
+    // SAFETY: the unwinder is above the frame of `once`, which is still there.
+    let Some(pending) = (unsafe { thread.once.cast::<Pending>().as_ref() }) else { return };
+    let (pc, control) = (pending.pc, pending.control as usize);
+    thread.once = pending.outer;
+    ended(pc, control);
 }
 
 /// Initialisers that are being run, under steering.
 struct Running {
-    controls: [usize; PENDING_MAX],
+    controls: [usize; RUNNING_MAX],
 }
 
-static RUNNING: crate::spin::Spin<Running> = crate::spin::Spin::new(Running { controls: [0; PENDING_MAX] });
+static RUNNING: crate::spin::Spin<Running> = crate::spin::Spin::new(Running { controls: [0; RUNNING_MAX] });
 
 fn is_running(control: usize) -> bool {
     RUNNING.lock().controls.contains(&control)
@@ -144,15 +115,13 @@ pub extern "C" fn once(control: *mut AtomicU32, routine: extern "C" fn()) -> c_i
     let is_done = || unsafe { (*control).load(Ordering::Acquire) } & 3 == ONCE_DONE;
     let steered = steer::on();
     let done = if steered { !decide(thread, pc, control as usize, is_done) } else { is_done() };
-    let mut pending = Pending { thread, routine, control, pc, ran: steered };
+    let mut pending = Pending { outer: thread.once, routine, control, pc, ran: steered };
     if !done {
-        if !push(&raw mut pending) {
-            // SAFETY: as the program asks.
-            return unsafe { c::pthread_once(control, routine) };
-        }
+        thread.once = (&raw mut pending).cast();
         // SAFETY: `run` calls the program's routine.
         unsafe { c::pthread_once(control, run) };
-        remove(&raw mut pending);
+        // SAFETY: the thread's own structure.
+        unsafe { (*crate::arch::current()).once = pending.outer };
     }
     if !pending.ran
         && let Some(thread) = thread::observed()

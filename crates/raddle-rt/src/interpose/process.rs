@@ -1,7 +1,8 @@
 //! Processes: fork, exec, exit.
 
+use crate::arch::Variadic;
 use crate::thread;
-use crate::{export_with_pc, init, observe, real, real_fn};
+use crate::{export_variadic_with_pc, export_with_pc, init, observe, real, real_fn};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering;
 use raddle_wire::SyncOp;
@@ -18,6 +19,7 @@ mod c {
         fn execv(path: *const c_char, argv: Strings) -> c_int;
         fn execvp(path: *const c_char, argv: Strings) -> c_int;
         fn execvpe(path: *const c_char, argv: Strings, envp: Strings) -> c_int;
+        fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int;
     }
 }
 
@@ -90,6 +92,83 @@ extern "C" fn do_execvpe(path: *const c_char, argv: Strings, envp: Strings) -> c
     after_exec(unsafe { c::execvpe(path, argv, envp) })
 }
 
+extern "C" fn do_fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
+    before_exec(c"(an open file)".as_ptr());
+    // SAFETY: as the program asks.
+    after_exec(unsafe { c::fexecve(fd, argv, envp) })
+}
+
+/// The list of arguments of `execl` and its variants as an array.
+struct List {
+    few: [*const c_char; List::FEW],
+    /// Number of the argument behind the list.
+    next: usize,
+}
+
+impl List {
+    const FEW: usize = 256;
+
+    /// Reads the list in place: `self.few` must not move afterwards.
+    fn read(&mut self, arguments: Variadic) -> Option<Strings> {
+        // SAFETY: the program ends its list with a null pointer (here and below).
+        let length = (1..).take_while(|&number| unsafe { arguments.get(number) } != 0).count();
+        let array: *mut *const c_char = if length < List::FEW {
+            self.few.as_mut_ptr()
+        } else {
+            let bytes = (length + 1) * size_of::<*const c_char>();
+            // Never given back: exec does that, and a list of this length whose exec fails is not seen twice.
+            crate::arena::map(bytes)?.cast()
+        };
+        for index in 0..=length {
+            // SAFETY: there is room for the list and its null pointer.
+            unsafe { *array.add(index) = arguments.get(index + 1) as *const c_char };
+        }
+        self.next = length + 2;
+        Some(array)
+    }
+
+    const fn new() -> List {
+        List { few: [core::ptr::null(); List::FEW], next: 0 }
+    }
+}
+
+fn no_memory() -> c_int {
+    // SAFETY: the calling thread's own errno.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    -1
+}
+
+extern "C" fn do_execl(registers: *const [usize; 6], stack: *const usize) -> c_int {
+    let arguments = Variadic { registers, stack };
+    // SAFETY: the path is always there.
+    let path = unsafe { arguments.get(0) } as *const c_char;
+    let mut list = List::new();
+    match list.read(arguments) {
+        Some(argv) => do_execv(path, argv),
+        None => no_memory(),
+    }
+}
+
+extern "C" fn do_execlp(registers: *const [usize; 6], stack: *const usize) -> c_int {
+    let arguments = Variadic { registers, stack };
+    // SAFETY: the path is always there.
+    let path = unsafe { arguments.get(0) } as *const c_char;
+    let mut list = List::new();
+    match list.read(arguments) {
+        Some(argv) => do_execvp(path, argv),
+        None => no_memory(),
+    }
+}
+
+extern "C" fn do_execle(registers: *const [usize; 6], stack: *const usize) -> c_int {
+    let arguments = Variadic { registers, stack };
+    let mut list = List::new();
+    let Some(argv) = list.read(arguments) else { return no_memory() };
+    // SAFETY: the path comes first and the environment behind the list.
+    let (path, envp) = unsafe { (arguments.get(0) as *const c_char, arguments.get(list.next) as Strings) };
+    do_execve(path, argv, envp)
+}
+
 extern "C" fn do_underscore_exit(status: c_int) {
     if ours() {
         if let Some(thread) = thread::observed() {
@@ -113,4 +192,11 @@ export_with_pc! {
     execv => do_execv;
     execvp => do_execvp;
     execvpe => do_execvpe;
+    fexecve => do_fexecve;
+}
+
+export_variadic_with_pc! {
+    execl => do_execl;
+    execlp => do_execlp;
+    execle => do_execle;
 }
