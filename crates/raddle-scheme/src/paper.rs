@@ -11,15 +11,19 @@
 //! * a `cas` that certainly fails writes nothing, so it conflicts with nothing (pcounter-mutex needs this);
 //! * findings are counted as program points, not states: a conflict is a pair of expressions and an address, a deadlock
 //!   of `cas` a thread and its `cas`, a deadlock of locks the set of places at which threads wait. The paper's two
-//!   false positives in `deadlock` are repetitions of one finding in different states, as it suspects, and vanish;
+//!   false positives in `deadlock` (table 5) are not repetitions, as it suspects: with `k = 0` both threads share the
+//!   continuations of the procedures that take the locks, so each of them seems to spin at either lock;
+//! * which of the two deadlock analyses applies is decided by the language: a program with `cas` and without `acquire` is
+//!   analysed as §4.3.1 says, any other as §4.3.2 says, one with both by both;
 //! * several unretried `cas` on one address are one race, and a `cas` that already takes part in a reported conflict is
 //!   not reported again.
 
 use crate::abs::explore::{Graph, StateId};
-use crate::abs::space::{AddrId, Space, TidId};
+use crate::abs::space::{AddrId, MAIN, Space, TidId};
 use crate::graph::components;
 use crate::machine::access::{Action, SitePair};
-use crate::syntax::core::ExprId;
+use crate::syntax::core::{Expr, ExprId, Program};
+use crate::syntax::prim::Touch;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +76,8 @@ pub fn analyze(space: &mut Space, graph: &Graph) -> Verdicts {
         stuck: BTreeMap::new(),
     };
     let next = graph.successors();
+    // §4.3.1 is the analysis of a language with `cas`, §4.3.2 that of the language that has locks instead.
+    let locks = uses(space.program, Action::Acquire) || !uses(space.program, Action::CasSucceeds);
     for id in graph.ids() {
         let standing = graph.standing(space, id);
         for (i, a) in standing.iter().enumerate() {
@@ -95,6 +101,9 @@ pub fn analyze(space: &mut Space, graph: &Graph) -> Verdicts {
                 }
             }
         }
+        if !locks || standing.iter().all(|s| s.tid != MAIN) {
+            continue;
+        }
         let waits = |action| matches!(action, Action::Acquire | Action::Join);
         let all_wait = standing.iter().all(|s| !s.ops.is_empty() && s.ops.iter().all(|op| waits(op.action)));
         if next[id.index()].is_empty() && !standing.is_empty() && all_wait {
@@ -106,6 +115,18 @@ pub fn analyze(space: &mut Space, graph: &Graph) -> Verdicts {
     unretried(graph, &mut verdicts);
     spinning(space, graph, &next, &mut verdicts);
     verdicts
+}
+
+/// Whether the program has an expression that takes a lock, or one that swaps.
+fn uses(program: &Program, what: Action) -> bool {
+    program.exprs.iter().any(|expr| match expr {
+        Expr::CasVar(..) => what == Action::CasSucceeds,
+        Expr::PrimCall(prim, _) => {
+            what == Action::CasSucceeds && matches!(prim.touch(), Touch::CasRef | Touch::CasVector)
+        }
+        Expr::AcquireVar(_) | Expr::Acquire(_) => what == Action::Acquire,
+        _ => false,
+    })
 }
 
 /// §4.2.1, *Filtering Harmless Conflicts*: for an address and two threads, one read/cas conflict and one cas/cas conflict,

@@ -45,7 +45,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         let (program, manifest) = load(name)?;
         for gc in [false, true] {
             let case = format!("{name}, {}", if gc { "with GC" } else { "without GC" });
-            let config = Config::paper(1, gc);
+            let config = Config::paper(0, gc);
             let mut states = 0;
             let analyse = || {
                 let (report, _) = tool::paper_report(&program, config, STATES_MAX, &Clock::unlimited());

@@ -82,7 +82,7 @@ pub fn explore(space: &mut Space, states_max: usize, clock: &Clock) -> Graph {
         queue: VecDeque::new(),
     };
     search.start();
-    while let Some(id) = search.queue.pop_front() {
+    while let Some(id) = search.next() {
         if search.graph.states.len() > states_max {
             search.graph.incomplete = Some(format!("the limit of {states_max} abstract states was reached"));
             break;
@@ -116,6 +116,13 @@ struct Via {
 }
 
 impl Search<'_, '_> {
+    fn next(&mut self) -> Option<StateId> {
+        match self.space.config.order {
+            Order::BreadthFirst => self.queue.pop_front(),
+            Order::DepthFirst => self.queue.pop_back(),
+        }
+    }
+
     fn start(&mut self) {
         let space = &mut *self.space;
         let unassigned = space.value(AbsVal::bits(bit::UNASSIGNED));
@@ -135,6 +142,9 @@ impl Search<'_, '_> {
     fn expand(&mut self, id: StateId) {
         let state = self.graph.states[id.index()];
         let threads = self.space.threads_of(state.threads);
+        if self.space.is_final(&threads) {
+            return;
+        }
         for thread in threads.iter() {
             for &ctx in &thread.ctxs {
                 let view = View { threads: &threads, tid: thread.tid, store: state.store };

@@ -49,6 +49,13 @@ pub const HALT: AddrId = AddrId(0);
 pub const START: TimeId = TimeId(0);
 pub const EMPTY_ENV: EnvId = EnvId(0);
 
+/// Which known state is expanded next. The order decides which states are subsumed by others, and how long paths are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    BreadthFirst,
+    DepthFirst,
+}
+
 /// How the machine abstracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -65,10 +72,27 @@ pub struct Config {
     pub arithmetic: Arithmetic,
     /// Every update is weak: one store describes all moments.
     pub weak: bool,
+    /// Continuation addresses are counted like all others. Nothing is ever decided by the count of a continuation, so it
+    /// only tells states apart.
+    pub count_konts: bool,
+    pub order: Order,
+    /// The program has ended when its main thread has: what the other threads would still do is not followed.
+    pub main_ends: bool,
 }
 
 impl Config {
-    /// What the paper describes.
+    /// What the paper describes, and where it is silent, what the numbers of its tables tell:
+    ///
+    /// * values: figure 3 keeps booleans as they are and abstracts numbers, so no number is known, not even a literal;
+    /// * counts: strong updates need to know which addresses stand for one cell (Might and Shivers, ΓCFA), and the count is
+    ///   part of the store for continuations as well. This is where garbage collection *adds* states (tables 1 and 2): two
+    ///   threads that run the same procedure use the same continuation addresses. Without collection the count of such an
+    ///   address only says that both were there; with it, whether they were there at the same time;
+    /// * comparison: depth first, a state below a known one is not a new state. With plain equality the effect of garbage
+    ///   collection on pcounter and pcounter-buggy (more states in table 1) is the opposite, because the same loop is then
+    ///   counted once for each way in which its addresses fill up;
+    /// * the end: when the main thread has ended, the program has (deadlock1-release in table 5);
+    /// * `k = 0` gives the numbers of defects of tables 3 to 6, the two false positives of `deadlock` included.
     pub fn paper(k: usize, gc: bool) -> Config {
         Config {
             k,
@@ -76,9 +100,12 @@ impl Config {
             thread_sensitive: false,
             gc,
             por: false,
-            subsume: false,
-            arithmetic: Arithmetic::Literals,
+            subsume: true,
+            arithmetic: Arithmetic::None,
             weak: false,
+            count_konts: true,
+            order: Order::DepthFirst,
+            main_ends: true,
         }
     }
 
@@ -93,6 +120,9 @@ impl Config {
             subsume: true,
             arithmetic: Arithmetic::Bounded(16),
             weak: false,
+            count_konts: false,
+            order: Order::BreadthFirst,
+            main_ends: false,
         }
     }
 
@@ -329,6 +359,11 @@ impl<'p> Space<'p> {
         self.threads.get(id.0).clone()
     }
 
+    /// Whether the program has ended, whatever other threads could still do.
+    pub fn is_final(&self, threads: &[AbsThread]) -> bool {
+        self.config.main_ends && threads.first().is_none_or(|thread| thread.tid != MAIN)
+    }
+
     pub fn value(&mut self, value: AbsVal) -> ValId {
         ValId(self.values.intern(value))
     }
@@ -405,7 +440,9 @@ impl<'p> Space<'p> {
     }
 
     pub fn push_kont(&mut self, store: Root, addr: AddrId, frame: FrameId, next: AddrId) -> Root {
-        let mut konts = match self.lookup(store, addr) {
+        let known = self.lookup(store, addr);
+        let many = self.config.count_konts && known.is_some();
+        let mut konts = match known {
             Some(Entry { content: Content::Konts(konts), .. }) => (*self.konts_of(konts)).clone(),
             _ => Vec::new(),
         };
@@ -413,7 +450,7 @@ impl<'p> Space<'p> {
             konts.insert(at, (frame, next));
         }
         let konts = KontId(self.konts.intern(konts));
-        self.put(store, addr, Entry { content: Content::Konts(konts), many: false })
+        self.put(store, addr, Entry { content: Content::Konts(konts), many })
     }
 
     pub fn join_stores(&mut self, a: Root, b: Root) -> Root {

@@ -9,7 +9,7 @@ mod prims;
 
 use super::space::*;
 use super::trie::Root;
-use super::value::{self, AbsVal, Reference, ValId, bit};
+use super::value::{self, AbsVal, Arithmetic, Reference, ValId, bit};
 use crate::concrete::state::Origin;
 use crate::machine::access::Action;
 use crate::machine::plan::{self, Plan, Values};
@@ -255,9 +255,11 @@ impl Space<'_> {
     fn constant(&mut self, expr: ExprId) -> ValId {
         let Expr::Const(constant) = self.program.expr(expr) else { unreachable!("asked for a constant") };
         let value = match constant {
+            Const::Int(_) if self.config.arithmetic == Arithmetic::None => AbsVal::any_int(),
             Const::Int(n) => AbsVal::int(*n),
             Const::Real(_) => AbsVal::bits(bit::REAL),
             Const::Bool(b) => AbsVal::bits(if *b { bit::TRUE } else { bit::FALSE }),
+            Const::Str(_) if self.config.arithmetic == Arithmetic::None => AbsVal::any_string(),
             Const::Str(s) => AbsVal { string: value::Flat::One(self.string(s)), ..AbsVal::default() },
             Const::Char(_) => AbsVal::bits(bit::CHAR),
             Const::Symbol(s) => AbsVal::reference(Reference::Symbol(*s)),

@@ -2,8 +2,8 @@
 //!
 //! The product of a flat lattice for integers and one for strings, a bit for each kind of value that needs no further
 //! description, and a set of references (closures, cells, threads). Integer constants survive arithmetic only within a
-//! bound, so that there are finitely many; with the bound at none ([`Arithmetic::Literals`], what the paper's machine
-//! does) only literals are constants.
+//! bound, so that there are finitely many; with no arithmetic at all ([`Arithmetic::None`], what the paper's machine
+//! does: its figure 3 keeps booleans as they are and abstracts numbers) literals are not even constants.
 
 use super::space::{AddrId, EnvId, TidId};
 use crate::syntax::core::{LambdaId, index};
@@ -177,8 +177,8 @@ impl AbsVal {
 /// What becomes of integer constants in arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
-    /// Only literals are constants, every result is any integer or any boolean.
-    Literals,
+    /// No number is known, not even a literal; every comparison is any boolean.
+    None,
     /// Results up to this magnitude stay constants.
     Bounded(i64),
 }
@@ -357,8 +357,8 @@ mod tests {
         let (one, eight) = (AbsVal::int(1), AbsVal::int(8));
         assert_eq!(add(&one, &one, Arithmetic::Bounded(8)), AbsVal::int(2));
         assert_eq!(add(&one, &eight, Arithmetic::Bounded(8)), AbsVal::any_int());
-        assert_eq!(add(&one, &one, Arithmetic::Literals), AbsVal::any_int());
-        let less = apply(Prim::Lt, &[&one, &eight], Arithmetic::Literals, eq).value;
+        assert_eq!(add(&one, &one, Arithmetic::None), AbsVal::any_int());
+        let less = apply(Prim::Lt, &[&one, &eight], Arithmetic::None, eq).value;
         assert_eq!(less, AbsVal::bits(bit::BOOL));
     }
 }

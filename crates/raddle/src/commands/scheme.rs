@@ -22,7 +22,7 @@ use std::time::Duration;
     subcommand_negates_reqs = true,
     after_help = "Examples:\n  raddle scheme counter.scm                     prove it, or find what is wrong\n  \
                   raddle scheme counter.scm --stats             with the cost of each phase\n  \
-                  raddle scheme counter.scm --paper -k 1        the published analyses, as published\n  \
+                  raddle scheme counter.scm --paper             the published analyses, as published\n  \
                   raddle scheme counter.scm --graph states.svg  the abstract state graph, errors red\n  \
                   raddle scheme run counter.scm --seed 7        one run under a random schedule\n  \
                   raddle scheme run counter.scm --schedule S    replay a schedule (a file, or 1.1,1.2,1.1)\n\n\
@@ -37,15 +37,15 @@ pub struct Args {
     /// Analyse as the paper does (P(CEK*)S, its conflict and deadlock analyses), nothing more.
     #[arg(long)]
     paper: bool,
-    /// Length of call strings (k-CFA).
-    #[arg(short, default_value_t = 1)]
-    k: usize,
+    /// Length of call strings (k-CFA): 1 by default, 0 with --paper.
+    #[arg(short, value_name = "N")]
+    k: Option<usize>,
     /// Abstract garbage collection: on by default, off by default with --paper.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     gc: Option<bool>,
-    /// Partial order reduction of the abstract machine.
-    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
-    por: bool,
+    /// Partial order reduction of the abstract machine: on by default, off by default with --paper.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    por: Option<bool>,
     /// Do not explore abstract states below known ones.
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     subsume: bool,
@@ -109,16 +109,24 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         .context("cannot watch for Ctrl-C")?;
     let clock = Clock::new(Some(timeout), stop.clone());
     let options = Options {
-        k: args.k,
+        k: args.k.unwrap_or(1),
         gc: args.gc.unwrap_or(true),
-        por: args.por,
+        por: args.por.unwrap_or(true),
         subsume: args.subsume,
         abstract_states_max: args.max_states,
         concrete_states_max: args.max_concrete_states,
         timeout,
         ..Options::default()
     };
-    let config = if args.paper { Config::paper(args.k, args.gc.unwrap_or(false)) } else { options.config() };
+    let config = if args.paper {
+        Config {
+            por: args.por.unwrap_or(false),
+            subsume: args.subsume,
+            ..Config::paper(args.k.unwrap_or(0), args.gc.unwrap_or(false))
+        }
+    } else {
+        options.config()
+    };
     let spinner = ctx.progress().then(indicatif::ProgressBar::new_spinner);
     let mut progress = |phase: &str| {
         if let Some(spinner) = &spinner {
