@@ -2,7 +2,8 @@
 //!
 //! Chains are folded from the back in loops, so that a thousand clauses nest in the core program but not on the stack.
 
-use super::{Expanded, Expander, Lost, usage};
+use super::forms::usage;
+use super::{Expanded, Expander, Lost};
 use crate::syntax::core::{Const, Expr, ExprId, Lambda, LambdaId, VarId};
 use crate::syntax::prim::Prim;
 use crate::syntax::reader::{Datum, DatumId, Symbol};
