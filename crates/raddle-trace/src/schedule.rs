@@ -238,6 +238,13 @@ pub struct Block {
     pub comment: NameIx,
 }
 
+/// Two places in the code whose accesses nothing orders in a run along the schedule, by the rules of C and C++11.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unordered {
+    pub places: [NameIx; 2],
+    pub comment: NameIx,
+}
+
 /// An order of visible operations, and what is to be seen at its end.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
@@ -246,6 +253,7 @@ pub struct Schedule {
     pub steps: Vec<Step>,
     pub stops: Vec<Stop>,
     pub blocks: Vec<Block>,
+    pub unordered: Vec<Unordered>,
     names: Vec<String>,
     name_index: FxHashMap<String, NameIx>,
 }
@@ -331,6 +339,13 @@ impl Schedule {
             let _ = write!(text, " after {} before access {} {word} ", stop.after, stop.occurrence);
             quote(&mut text, self.name(place));
             self.end_line(&mut text, stop.comment);
+        }
+        for unordered in &self.unordered {
+            text.push_str("unordered ");
+            quote(&mut text, self.name(unordered.places[0]));
+            text.push_str(" and ");
+            quote(&mut text, self.name(unordered.places[1]));
+            self.end_line(&mut text, unordered.comment);
         }
         text
     }
@@ -455,7 +470,7 @@ impl<'a> Parser<'a> {
     }
 
     fn entry(&mut self, words: &mut Words, comment: &str) -> Result<(), ScheduleError> {
-        let word = words.next("`about`, `step`, `block` or `stop`")?;
+        let word = words.next("`about`, `step`, `block`, `stop` or `unordered`")?;
         let comment = self.schedule.intern(comment);
         match word.text.as_str() {
             "about" => self.schedule.about = words.next("what it is about")?.text,
@@ -496,8 +511,16 @@ impl<'a> Parser<'a> {
                 };
                 self.schedule.stops.push(Stop { thread, after, occurrence, place, comment });
             }
+            "unordered" => {
+                let first = words.next("a place in the code")?.text;
+                words.keyword("and")?;
+                let second = words.next("a place in the code")?.text;
+                let places = [self.schedule.intern(&first), self.schedule.intern(&second)];
+                self.schedule.unordered.push(Unordered { places, comment });
+            }
             other => {
-                let problem = format!("`about`, `step`, `block` or `stop` expected, found `{other}`");
+                let problem =
+                    format!("`about`, `step`, `block`, `stop` or `unordered` expected, found `{other}`");
                 return Err(self.error(word.column, problem));
             }
         }
@@ -698,6 +721,8 @@ mod tests {
         });
         let place = StopPlace::Code(schedule.intern("bank+0x11f4"));
         schedule.stops.push(Stop { thread: child, after: 2, occurrence: 1, place, comment: line });
+        let places = [schedule.intern("bank+0x11f4"), schedule.intern("bank+0x1203")];
+        schedule.unordered.push(Unordered { places, comment: none });
         schedule
     }
 
@@ -711,6 +736,7 @@ step 1.1 1 start
 step 1.1 2 lock bank+0x4040 -> failed  # bank.c:12
 block 1 2 join 1.1
 stop 1.1 after 2 before access 1 at bank+0x11f4  # bank.c:12
+unordered bank+0x11f4 and bank+0x1203
 ";
         assert_eq!(example().to_text(), expected);
         assert_eq!(Schedule::parse(expected).unwrap(), example());
@@ -776,6 +802,7 @@ stop 1.1 after 2 before access 1 at bank+0x11f4  # bank.c:12
                 let place =
                     if seed.below(2) == 0 { StopPlace::Code(place) } else { StopPlace::Object(place) };
                 schedule.stops.push(Stop { thread, after: ordinal, occurrence: 1, place, comment });
+                schedule.unordered.push(Unordered { places: [thread, object], comment });
             }
             let text = schedule.to_text();
             let again = Schedule::parse(&text).unwrap_or_else(|error| panic!("seed {case}: {error}\n{text}"));
