@@ -571,7 +571,13 @@ fn waits_for(state: &State<'_>, limit: &[Pos], thread: ThreadIx) -> Waits {
     };
     match step.action {
         Action::Lock { lock, .. } => {
-            Waits::For(state.holders_of(lock).filter(|&other| other != thread).collect())
+            let holders: Vec<ThreadIx> = state.holders_of(lock).filter(|&other| other != thread).collect();
+            // Who ended while holding it will not give it back.
+            let ended = |other: &ThreadIx| {
+                let steps = &program.threads[other.index()];
+                !steps.open_ended && state.at[other.index()] as usize == steps.steps.len()
+            };
+            if holders.iter().any(ended) { Waits::ForNobody } else { Waits::For(holders) }
         }
         Action::SemWait { sem } => {
             some_or_nobody(program.semaphores[sem.index()].posts.between(&state.at, limit).collect())

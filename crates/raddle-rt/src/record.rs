@@ -148,8 +148,16 @@ pub fn atomic(thread: &mut Thread, event: &AtomicEvent) {
     }
 }
 
+/// A place in the global order for what follows: memory changes hands only through its allocation and its release.
+fn mark(thread: &mut Thread, pc: u64) {
+    let sequence = next_sequence();
+    write(thread, Record::new(Tag::Sync, SyncOp::Other as u8, pc, 0));
+    write(thread, Record::new(Tag::Ext, 0, 0, sequence));
+}
+
 pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
     if begin(thread) {
+        mark(thread, pc);
         write(thread, Record::new(Tag::Alloc, 0, pc, address as u64));
         write(thread, Record::new(Tag::Ext, 0, 0, bytes as u64));
     }
@@ -157,6 +165,7 @@ pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
 
 pub fn free(thread: &mut Thread, pc: u64, address: usize) {
     if begin(thread) {
+        mark(thread, pc);
         write(thread, Record::new(Tag::Free, 0, pc, address as u64));
     }
 }

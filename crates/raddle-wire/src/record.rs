@@ -26,12 +26,12 @@
 //! | range access | `Range` (aux: [`access`] bits without size, word1: address), `Ext` (word1: size) |
 //! | synchronisation | `Sync` (aux: [`SyncOp`], word1: object), `Ext` (arg48: argument, word1: sequence number) |
 //! | atomic | `Atomic` (aux: size code + operation, word1: address), `Ext` (arg48: [`atomic`] flags, word1: sequence number), `Ext` (word1: value read), `Ext` (word1: value written); 16-byte values add two more `Ext` with the high halves |
-//! | allocation | `Alloc` (word1: address), `Ext` (arg48: how, word1: size) |
-//! | release | `Free` (word1: address) |
+//! | allocation | `Sync` with [`SyncOp::Other`] and its `Ext`, `Alloc` (word1: address), `Ext` (word1: size) |
+//! | release | `Sync` with [`SyncOp::Other`] and its `Ext`, `Free` (word1: address) |
 //! | text | `Text` (aux: bytes used, 14 bytes in arg48 then word1); a run of them ends with one that has aux < 14; belongs to the event before it |
 //!
-//! Sequence numbers are global: they order all synchronisation events and atomics of a run. Plain accesses are ordered
-//! only within their thread.
+//! Sequence numbers are global: they order all synchronisation events and atomics of a run, and through the marks before
+//! them allocations and releases. Plain accesses are ordered only within their thread.
 
 /// One 16-byte record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,6 +27,9 @@ struct Cli {
 }
 
 fn main() -> std::process::ExitCode {
+    // `raddle ... | head` ends quietly, like other programs. Programs that are started get the default as well.
+    // SAFETY: no thread has been started yet, and the default needs no handler.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     // Every word behind `cc` belongs to the compiler; clap must not see it.
     if let Some((language, arguments)) = commands::cc::as_compiler(std::env::args_os()) {
         eprintln!("raddle: error: {:#}", compiler::become_compiler(language, arguments));

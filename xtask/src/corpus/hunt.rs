@@ -185,6 +185,29 @@ impl Runner {
         let kept = raddle_findings::FindingsFile::read(&folder.join(".raddle/findings.json"))?;
         let confirmed: Vec<Finding> =
             kept.findings.into_iter().filter(|finding| finding.grade == Grade::Confirmed).collect();
-        verdicts.check(case, &confirmed)
+        verdicts.check(case, &confirmed)?;
+        for finding in confirmed.iter().filter(|finding| finding.schedule.is_some()) {
+            self.replay(case, finding, &folder)?;
+        }
+        Ok(())
+    }
+
+    /// A confirmed finding happens again each time it is asked for: [`REPLAYS`] times, or as often as
+    /// `RADDLE_TEST_REPLAYS` says.
+    fn replay(&self, case: &Case, finding: &Finding, folder: &Path) -> anyhow::Result<()> {
+        let wanted = std::env::var("RADDLE_TEST_REPLAYS").ok().and_then(|value| value.parse().ok());
+        let wanted: u64 = wanted.unwrap_or(REPLAYS);
+        let mut command = std::process::Command::new(&self.raddle);
+        command.args(["replay", "--json", "--repeat", &wanted.to_string(), &finding.id]);
+        command.current_dir(folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
+        let output = self.limited(command, case)?;
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("raddle replay printed {}", String::from_utf8_lossy(&output.stdout)))?;
+        match told["shown"].as_u64() {
+            Some(shown) if shown == wanted => Ok(()),
+            _ => bail!("{} was not shown again each time: {told}", describe(finding)),
+        }
     }
 }
+
+const REPLAYS: u64 = 3;

@@ -41,10 +41,10 @@ pub struct Runner {
     pub clang: Option<PathBuf>,
 }
 
-struct Ran {
-    status: ExitStatus,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+pub(super) struct Ran {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
 }
 
 impl Runner {
@@ -118,9 +118,8 @@ impl Runner {
     }
 
     /// Runs a command of ours on a case, within the case's time limit.
-    pub(super) fn limited(&self, command: Command, case: &Case) -> anyhow::Result<()> {
+    pub(super) fn limited(&self, command: Command, case: &Case) -> anyhow::Result<Ran> {
         run_limited(command, &case.stdin, Duration::from_secs_f64(case.seconds.max(1.0) * PATIENCE))
-            .map(|_| ())
     }
 
     fn run(&self, case: &Case, variant: Variant, folder: &Path, trace: Option<&Path>) -> anyhow::Result<Ran> {

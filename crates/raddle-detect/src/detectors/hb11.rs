@@ -13,7 +13,8 @@
 //! is what a trace contains. Two accesses race if they conflict, are unordered, and are not both atomic. Grade
 //! *suspected*, for the same reason as [`super::djit`]. This is the reference for the runtime's online detection.
 //!
-//! **Deviations**: `seq_cst` is treated as acquire and release. Other primitives order as in
+//! **Deviations**: the end of a one-time initialisation is also a release store to its control word, because compilers
+//! look at the guards of function-local statics by an acquire load of their own. `seq_cst` is treated as acquire and release. Other primitives order as in
 //! [`crate::happens_before`].
 //!
 //! **Cost**: threads an access.
@@ -206,6 +207,11 @@ impl Detector for Hb11 {
                 }
             }
             Op::Fence { order } => self.fence(thread, slot, order),
+            // The guard of a function-local static is an atomic to the code that looks whether it is made already.
+            Op::OnceEnd { once } => {
+                self.store(thread, slot, Addr(once.0), Order::Release, false);
+                self.order.step(step);
+            }
             _ => self.order.step(step),
         }
     }

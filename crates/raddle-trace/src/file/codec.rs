@@ -30,7 +30,7 @@
 
 use super::chunk::{CHUNK_BYTES_MAX, CHUNK_RECORDS_MAX, NO_SEQUENCE};
 use super::varint::{put, take, unzigzag, zigzag};
-use raddle_wire::record::{LOW48, Record, Tag};
+use raddle_wire::record::{LOW48, Record, SyncOp, Tag};
 use rustc_hash::FxHashMap;
 
 /// Level of zstd: the sites have taken most of the redundancy out, higher levels gain a few percent for much time.
@@ -56,9 +56,10 @@ impl Default for Seen {
     }
 }
 
-/// Does a record with this tag begin an event?
-pub const fn begins_event(tag: u8) -> bool {
-    matches!(tag, 1..=6 | 11)
+/// Does this record begin an event? Marks in the global order do not.
+pub const fn begins_event(record: Record) -> bool {
+    let mark = record.tag_byte() == Tag::Sync as u8 && record.aux() == SyncOp::Other as u8;
+    matches!(record.tag_byte(), 1..=6 | 11) && !mark
 }
 
 /// Is the word after a record with this tag a sequence number?
@@ -96,7 +97,7 @@ impl Encoder {
         let mut last_sequence = 0u64;
         for record in records {
             let tag = record.tag_byte();
-            seen.events += u32::from(begins_event(tag));
+            seen.events += u32::from(begins_event(*record));
             let before = if tag == Tag::Ext as u8 { previous_site + 1 } else { 0 };
             let ix = self.site(record.word0, before);
             let site = &mut self.sites[ix as usize];
@@ -429,7 +430,7 @@ mod tests {
             let mut encoder = Encoder::default();
             let (plain, seen) = encoder.encode(&records);
             prop_assert_eq!(plain, naive(&records));
-            let events = records.iter().filter(|record| begins_event(record.tag_byte())).count();
+            let events = records.iter().filter(|record| begins_event(**record)).count();
             prop_assert_eq!(seen.events as usize, events);
         }
 

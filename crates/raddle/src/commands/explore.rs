@@ -206,7 +206,7 @@ fn keep_schedule(
     let schedule = trace.with_extension("schedule");
     let mut config = config(args, seen.first_seed);
     config.observe = raddle_wire::region::observe::RECORD;
-    recording::record_silently(launch, &config, &trace, ctx)?;
+    recording::record_silently(launch, &config, &trace, Duration::from_secs(args.timeout), ctx)?;
     let about = format!("seed {} under {}", seen.first_seed, args.strategy);
     let text = observed_schedule(raddle_trace::open(&trace)?.as_mut(), &about)?.to_text();
     std::fs::write(&schedule, text).with_context(|| format!("cannot write {}", schedule.display()))?;

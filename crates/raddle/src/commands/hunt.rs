@@ -4,17 +4,20 @@ use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::hunt::confirm::{Settings, confirm_all};
-use crate::hunt::detectors;
+use crate::hunt::{detectors, unordered};
+use crate::launch::Launch;
 use crate::launch::recording::{Recording, record};
 use crate::launch::target::Target;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
+use raddle_explore::Strategy;
 use raddle_findings::collection::{FindingsFile, compare, deduplicate};
 use raddle_findings::{Finding, Grade, Kind};
-use raddle_predict::{Candidate, Options, Prediction, predict};
+use raddle_predict::{Candidate, Options, predict};
 use raddle_report::{Sources, Style, render};
 use raddle_trace::MemoryTrace;
 use raddle_trace::symbols::Symbolizer;
+use raddle_wire::region::option;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -30,6 +33,7 @@ use std::time::Duration;
 ///   raddle hunt examples/bank.c
 ///   raddle hunt --cflags "-O2 -Iinclude" a.c b.cpp -- 5
 ///   raddle hunt -- ./server --selftest
+///   raddle hunt --runs 5 -- ./server --selftest
 ///   raddle hunt --with views,goodlock examples/bank.c
 ///   raddle hunt --baseline old/findings.json -- ./server --selftest
 #[derive(clap::Args)]
@@ -63,10 +67,17 @@ pub struct Args {
     /// Replays at the same time (default: one for each processor).
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
+    /// Record and predict from so many runs: the first runs free (or as --strategy says), the others under strategies of
+    /// their own.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    runs: u32,
     /// Print the findings as JSON.
     #[arg(long)]
     json: bool,
 }
+
+/// Under what the runs after the first are recorded, in turn.
+const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Pct { depth: 3 }, Strategy::RoundRobin];
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let wanted = super::detect::chosen(&args.with, false, false)?;
@@ -75,55 +86,24 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.keep).with_context(|| {
         format!("cannot create the folder {}; choose another with --keep", args.keep.display())
     })?;
-    let path = args.keep.join(format!("{}.trace", args.target.name()));
-    let config = args.what.config();
-    let recording = record(&launch, &config, &path, ctx)?;
-    show_messages(&recording, ctx);
-    if !ctx.quiet {
-        eprintln!("raddle: {}", sentence(&recording));
-    }
-
-    let trace = MemoryTrace::read(raddle_trace::open(&path)?.as_mut())?;
-    let spinner = stage(ctx, "predicting");
-    let options =
-        Options { budget_states: args.budget, alternatives: args.alternatives, ..Options::default() };
-    let prediction = predict(&trace, &options);
-    spinner.finish_and_clear();
-
-    let total = prediction.candidates.len();
-    let bar = stage(ctx, "confirming");
-    bar.set_length(total as u64);
-    let settings = Settings {
-        options: config.options,
-        timeout: Duration::from_secs(args.timeout),
-        alternatives: args.alternatives,
-        workers: args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
-    };
-    let stop = AtomicBool::new(false);
-    let verdicts = confirm_all(&launch, &trace, &prediction, &settings, &stop, &|done| {
-        bar.set_position(done as u64);
-    })?;
-    bar.finish_and_clear();
-
-    let mut findings = crashes(&recording);
-    findings.extend(detectors::run(&launch, &path, &wanted, &args.keep, &settings, ctx)?);
-    let mut symbols = Symbolizer::new(&trace.tables.modules);
-    for (candidate, verdict) in prediction.candidates.iter().zip(verdicts) {
-        let Some(verdict) = verdict else { continue };
-        let replayed = Candidate { parties: verdict.parties, ..candidate.clone() };
-        let mut finding = prediction.finding(&trace, &mut symbols, &replayed);
-        if verdict.confirmed {
-            finding.grade = Grade::Confirmed;
-        } else {
-            finding.notes.extend(verdict.attempts);
+    let mut findings = Vec::new();
+    let mut unexplored: Vec<String> = Vec::new();
+    for number in 0..args.runs.max(1) {
+        let mut what = args.what.clone();
+        let mut name = args.target.name();
+        if number > 0 {
+            what.strategy = Some(STRATEGIES[(number as usize - 1) % STRATEGIES.len()]);
+            what.seed = args.what.seed.wrapping_add(u64::from(number));
+            name = format!("{name}-{}", number + 1);
         }
-        let schedule = args.keep.join(format!("{}.schedule", finding.id));
-        let mut text = verdict.schedule;
-        text.about = format!("{} {}", candidate.kind.word(), finding.id);
-        std::fs::write(&schedule, text.to_text())
-            .with_context(|| format!("cannot write the schedule {}", schedule.display()))?;
-        finding.schedule = Some(schedule.display().to_string());
-        findings.push(finding);
+        let path = args.keep.join(format!("{name}.trace"));
+        let (found, left) = hunt_in(&args, &launch, &what, &path, &wanted, ctx)?;
+        findings.extend(found);
+        for note in left {
+            if !unexplored.contains(&note) {
+                unexplored.push(note);
+            }
+        }
     }
     let findings = deduplicate(findings);
     keep(&args.keep, launch.words(), &findings)?;
@@ -148,9 +128,74 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
     }
     if !ctx.quiet && !args.json {
-        summary(&prediction, &findings, &shown, known, launch.preload);
+        summary(&unexplored, &findings, &shown, known, launch.preload);
     }
     Ok(if shown.is_empty() { Exit::Clean } else { Exit::Found })
+}
+
+/// Records one run, predicts from it, and confirms. Also says what was left unexplored.
+fn hunt_in(
+    args: &Args,
+    launch: &Launch,
+    what: &What,
+    path: &Path,
+    wanted: &[String],
+    ctx: &Ctx,
+) -> anyhow::Result<(Vec<Finding>, Vec<String>)> {
+    let config = what.config();
+    let recording = record(launch, &config, path, ctx)?;
+    show_messages(&recording, ctx);
+    if !ctx.quiet {
+        eprintln!("raddle: {}", sentence(&recording));
+    }
+
+    let trace = MemoryTrace::read(raddle_trace::open(path)?.as_mut())?;
+    let spinner = stage(ctx, "predicting");
+    let options =
+        Options { budget_states: args.budget, alternatives: args.alternatives, ..Options::default() };
+    let prediction = predict(&trace, &options);
+    spinner.finish_and_clear();
+
+    let total = prediction.candidates.len();
+    let bar = stage(ctx, "confirming");
+    bar.set_length(total as u64);
+    let settings = Settings {
+        options: config.options,
+        timeout: Duration::from_secs(args.timeout),
+        alternatives: args.alternatives,
+        workers: args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
+    };
+    let stop = AtomicBool::new(false);
+    let verdicts = confirm_all(launch, &trace, &prediction, &settings, &stop, &|done| {
+        bar.set_position(done as u64);
+    })?;
+    bar.finish_and_clear();
+
+    let mut findings = crashes(&recording);
+    findings.extend(detectors::run(launch, path, wanted, &args.keep, &settings, ctx)?);
+    let mut symbols = Symbolizer::new(&trace.tables.modules);
+    for (candidate, verdict) in prediction.candidates.iter().zip(verdicts) {
+        let Some(verdict) = verdict else { continue };
+        let replayed = Candidate { parties: verdict.parties, ..candidate.clone() };
+        let mut finding = prediction.finding(&trace, &mut symbols, &replayed);
+        if verdict.confirmed {
+            finding.grade = Grade::Confirmed;
+        } else {
+            finding.notes.extend(verdict.attempts);
+        }
+        let schedule = args.keep.join(format!("{}.schedule", finding.id));
+        let mut text = verdict.schedule;
+        text.about = format!("{} {}", candidate.kind.word(), finding.id);
+        std::fs::write(&schedule, text.to_text())
+            .with_context(|| format!("cannot write the schedule {}", schedule.display()))?;
+        finding.schedule = Some(schedule.display().to_string());
+        findings.push(finding);
+    }
+    if config.options & option::MEMORY != 0 && !launch.preload {
+        let more = unordered::races(launch, path, &args.keep, &findings, &settings, ctx)?;
+        findings.extend(more);
+    }
+    Ok((findings, prediction.unexplored.iter().map(ToString::to_string).collect()))
 }
 
 /// A line on the terminal that says what is being done.
@@ -173,7 +218,7 @@ fn keep(folder: &Path, program: Vec<String>, findings: &[Finding]) -> anyhow::Re
     })
 }
 
-fn summary(prediction: &Prediction, findings: &[Finding], shown: &[&Finding], known: usize, preloaded: bool) {
+fn summary(unexplored: &[String], findings: &[Finding], shown: &[&Finding], known: usize, preloaded: bool) {
     let confirmed = findings.iter().filter(|finding| finding.grade == Grade::Confirmed).count();
     let predicted = findings.iter().filter(|finding| finding.grade == Grade::Predicted).count();
     let suspected = findings.len() - confirmed - predicted;
@@ -185,8 +230,8 @@ fn summary(prediction: &Prediction, findings: &[Finding], shown: &[&Finding], kn
         if known > 0 { format!(", {known} already known") } else { String::new() },
         if predicted > 0 && shown.len() == confirmed { " (--all shows them)" } else { "" }
     );
-    for unexplored in &prediction.unexplored {
-        eprintln!("raddle: note: {unexplored}");
+    for note in unexplored {
+        eprintln!("raddle: note: {note}");
     }
     if preloaded {
         eprintln!(

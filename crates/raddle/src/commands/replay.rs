@@ -3,6 +3,7 @@
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::hunt::confirm::describe;
+use crate::hunt::unordered;
 use crate::launch::process::{describe as describe_status, shell_status};
 use crate::launch::steering::{self, Outcome, Steered, Streams};
 use crate::launch::target::Target;
@@ -59,6 +60,14 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut first_failure = None;
     let mut last = None;
     for _ in 0..args.repeat.max(1) {
+        if !schedule.unordered.is_empty() {
+            if unordered::shows(&launch, &schedule, option::ALLOCATIONS, timeout, ctx)? {
+                shown += 1;
+            } else {
+                first_failure = Some("the run did not show the two accesses unordered".to_owned());
+            }
+            continue;
+        }
         let steered = steering::replay(&launch, &schedule, option::ALLOCATIONS, streams, timeout)?;
         if shows(&schedule, &steered) {
             shown += 1;
@@ -67,9 +76,11 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
         last = Some(steered);
     }
-    let Some(last) = last else { return Ok(Exit::Clean) };
+    let outcome = match &last {
+        Some(last) => sentence(&schedule, last),
+        None => "nothing orders the two accesses, by the rules of C and C++11".to_owned(),
+    };
     if args.json {
-        let outcome = sentence(&schedule, &last);
         println!(
             "{}",
             serde_json::json!({ "schedule": path, "about": schedule.about, "runs": args.repeat, "shown": shown,
@@ -78,11 +89,11 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     } else if !ctx.quiet {
         let about = if schedule.about.is_empty() { "the schedule" } else { &schedule.about };
         eprintln!("raddle: {about}: shown in {shown} of {} runs", args.repeat.max(1));
-        match &first_failure {
-            Some(failure) => eprintln!("raddle: note: {failure}"),
-            None => eprintln!("raddle: note: {}", sentence(&schedule, &last)),
-        }
+        eprintln!("raddle: note: {}", first_failure.as_ref().unwrap_or(&outcome));
     }
+    let Some(last) = last else {
+        return Ok(if shown == args.repeat.max(1) { Exit::Found } else { Exit::Clean });
+    };
     if let (Outcome::Ended(status), 1) = (&last.outcome, args.repeat)
         && schedule.stops.is_empty()
         && schedule.blocks.is_empty()

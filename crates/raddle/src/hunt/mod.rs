@@ -3,3 +3,4 @@
 
 pub mod confirm;
 pub mod detectors;
+pub mod unordered;

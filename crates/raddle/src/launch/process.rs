@@ -25,6 +25,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// A program that runs.
 pub struct Running {
@@ -69,12 +70,32 @@ pub fn start(launch: &Launch, region: &Region, silent: bool) -> anyhow::Result<R
 }
 
 impl Running {
-    /// Waits for the program to end.
-    pub fn wait(mut self) -> anyhow::Result<ExitStatus> {
-        let status = self.child.wait().context("cannot wait for the program")?;
+    /// Waits for the program to end; after `timeout` it is ended.
+    pub fn wait(mut self, timeout: Option<Duration>) -> anyhow::Result<ExitStatus> {
+        let status = match timeout {
+            None => self.child.wait(),
+            Some(timeout) => wait_within(&mut self.child, timeout),
+        };
+        let status = status.context("cannot wait for the program")?;
         self.signals.close();
         let _ = self.forwarding.join();
         Ok(status)
+    }
+}
+
+fn wait_within(child: &mut Child, timeout: Duration) -> std::io::Result<ExitStatus> {
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if started.elapsed() > timeout {
+            child.kill()?;
+            return child.wait();
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
     }
 }
 

@@ -32,17 +32,18 @@ pub struct Recording {
 
 /// Runs the program once and keeps the trace at `path`.
 pub fn record(launch: &Launch, config: &RegionConfig, path: &Path, ctx: &Ctx) -> anyhow::Result<Recording> {
-    record_with(launch, config, path, ctx, false)
+    record_with(launch, config, path, ctx, None)
 }
 
-/// As [`record`], with the program's streams closed: one of many runs.
+/// As [`record`], with the program's streams closed: one of many runs, ended when it takes too long.
 pub fn record_silently(
     launch: &Launch,
     config: &RegionConfig,
     path: &Path,
+    timeout: Duration,
     ctx: &Ctx,
 ) -> anyhow::Result<Recording> {
-    record_with(launch, config, path, ctx, true)
+    record_with(launch, config, path, ctx, Some(timeout))
 }
 
 fn record_with(
@@ -50,7 +51,7 @@ fn record_with(
     config: &RegionConfig,
     path: &Path,
     ctx: &Ctx,
-    silent: bool,
+    silent_for: Option<Duration>,
 ) -> anyhow::Result<Recording> {
     check_address_space(config)?;
     let region = Region::create(config).map_err(|error| {
@@ -64,7 +65,7 @@ fn record_with(
         directory: std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default(),
     };
     let collector = Collector::start(Arc::clone(&region), path, program)?;
-    let running = match process::start(launch, &region, silent) {
+    let running = match process::start(launch, &region, silent_for.is_some()) {
         Ok(running) => running,
         Err(error) => {
             // Nothing was recorded: an empty trace would only confuse.
@@ -73,7 +74,7 @@ fn record_with(
             return Err(error);
         }
     };
-    let status = with_progress(ctx, collector.progress(), || running.wait())?;
+    let status = with_progress(ctx, collector.progress(), || running.wait(silent_for))?;
     let summary = collector.finish(status)?;
     check_attached(launch, &summary)?;
     Ok(Recording { summary, status })

@@ -214,7 +214,7 @@ pub fn thread_hash(name: &str) -> u64 {
 }
 
 /// The schedule in the form that the runtime reads (`raddle_wire::step`).
-fn blob(schedule: &Schedule) -> Result<Vec<u8>, Refusal> {
+pub fn blob(schedule: &Schedule) -> Result<Vec<u8>, Refusal> {
     let threads = schedule.threads();
     let index_of = |name: &str| -> Result<u16, Refusal> {
         let at = threads.iter().position(|&thread| thread == name);
