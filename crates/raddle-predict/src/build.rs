@@ -824,8 +824,10 @@ impl Builder<'_> {
             let taken = self.program.order.len();
             let state = &self.threads[index];
             let recorded = state.has_start && !state.ended;
+            // Who is seen to end holding a lock will not give it back; without an end, the trace just does not show it.
+            let holding = !state.held.is_empty() && !state.ended;
             self.program.threads[index].open_ended =
-                recorded || !state.held.is_empty() || state.waiting || state.inside.is_some();
+                recorded || holding || state.waiting || state.inside.is_some();
             let pending = match (state.request, state.inside) {
                 (Some((ix, Op::Request { lock, read, .. })), _) => {
                     let lock = self.lock_number(lock);

@@ -127,7 +127,9 @@ pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
 pub fn free(thread: &mut Thread, pc: u64, address: usize) {
     if thread.stops != 0 {
         let _busy = Busy::enter(thread);
-        steer::access(thread, pc, raddle_wire::record::access::WRITE, address, 1);
+        // The whole block goes, so an access to any part of it conflicts.
+        let bytes = crate::interpose::allocator::usable_size(address).max(1);
+        steer::access(thread, pc, raddle_wire::record::access::WRITE, address, bytes);
     }
     if init::records_allocations() {
         let _busy = Busy::enter(thread);

@@ -23,6 +23,12 @@ fn released(thread: Option<&mut Thread>, memory: *mut c_void) {
     }
 }
 
+/// Bytes of a block that is allocated.
+pub fn usable_size(memory: usize) -> usize {
+    // SAFETY: the program is about to release the block, so it is one.
+    unsafe { libc::malloc_usable_size(memory as *mut c_void) }
+}
+
 extern "C" fn do_malloc(bytes: usize) -> *mut c_void {
     // SAFETY: as the program asks (here and below).
     allocated(unsafe { real::__libc_malloc(bytes) }, bytes)
