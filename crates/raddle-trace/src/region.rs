@@ -36,7 +36,7 @@ pub struct RegionConfig {
 }
 
 /// Back-pressure sets in when this many slots (32 KiB each) wait for the collector.
-pub const PENDING_MAX_DEFAULT: u32 = 512;
+pub const PENDING_MAX_DEFAULT: u32 = 128;
 
 impl Default for RegionConfig {
     /// Records memory accesses and synchronisation of a program that runs freely.

@@ -1,9 +1,9 @@
 //! Running subjects in turns and taking their times.
 //!
 //! A process is measured from outside: CPU time of it and of all its descendants that were waited for (`wait4`), wall time, and
-//! peak memory. The peak of a *tree* of processes (`raddle record` and the recorded program) is the sum of their
-//! high-water marks, sampled while they run; memory that two of them share counts twice, so the number errs against
-//! Raddle. A function is measured by the CPU clock of this process.
+//! peak memory. The peak of a *tree* of processes (`raddle record` and the recorded program) is the sum of their high-water
+//! marks, sampled while they run; of descendants, memory shared with others is left out, because whoever is measured has it
+//! mapped too and it is there only once. A function is measured by the CPU clock of this process.
 
 use super::outcome::Row;
 use anyhow::{Context, bail};
@@ -154,14 +154,23 @@ struct Tree {
 
 impl Tree {
     fn sample(&mut self, pid: u32) {
-        if let Some(kib) = high_water_kib(pid) {
-            let known = self.peak_kib.entry(pid).or_default();
-            *known = (*known).max(kib);
-        }
+        self.note(pid, high_water_kib(pid));
+        self.descend(pid);
+    }
+
+    fn descend(&mut self, pid: u32) {
         let children =
             std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
-            self.sample(child);
+            self.note(child, unshared_kib(child));
+            self.descend(child);
+        }
+    }
+
+    fn note(&mut self, pid: u32, kib: Option<u64>) {
+        if let Some(kib) = kib {
+            let known = self.peak_kib.entry(pid).or_default();
+            *known = (*known).max(kib);
         }
     }
 
@@ -171,8 +180,16 @@ impl Tree {
 }
 
 fn high_water_kib(pid: u32) -> Option<u64> {
+    status_kib(pid, "VmHWM:")
+}
+
+fn unshared_kib(pid: u32) -> Option<u64> {
+    Some(status_kib(pid, "RssAnon:")? + status_kib(pid, "RssFile:")?)
+}
+
+fn status_kib(pid: u32, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 

@@ -72,6 +72,10 @@ struct Site {
     word0: u64,
     last: u64,
     step: u64,
+    /// Which site it belongs to, for records that extend another: one more than its number.
+    before: u32,
+    /// The site that came after it the last time; programs repeat themselves.
+    successor: u32,
 }
 
 /// Encodes chunks; keeps its buffers from one to the next.
@@ -95,11 +99,19 @@ impl Encoder {
         let mut seen = Seen::default();
         let (mut previous_site, mut previous_word1, mut previous_tag) = (0u32, 0u64, 0u8);
         let mut last_sequence = 0u64;
-        for record in records {
+        // Bytes are written past the end of what is used, eight at a time: cheaper than as many as there are.
+        self.low.resize(records.len(), 0);
+        self.high.resize(records.len(), 0);
+        self.control.resize(records.len(), 0);
+        if self.differences.len() < records.len() * 8 + 8 {
+            self.differences.resize(records.len() * 8 + 8, 0);
+        }
+        let mut used = 0;
+        for (at, record) in records.iter().enumerate() {
             let tag = record.tag_byte();
             seen.events += u32::from(begins_event(*record));
             let before = if tag == Tag::Ext as u8 { previous_site + 1 } else { 0 };
-            let ix = self.site(record.word0, before);
+            let ix = self.site(record.word0, before, previous_site);
             let site = &mut self.sites[ix as usize];
             let (prediction, difference) = if tag == Tag::Ext as u8 && sequence_follows(previous_tag) {
                 if seen.first_sequence == NO_SEQUENCE {
@@ -121,13 +133,14 @@ impl Encoder {
                 }
             };
             let length = byte_length(difference);
-            self.low.push(ix as u8);
-            self.high.push((ix >> 8) as u8);
-            self.control.push(prediction << PREDICTION_SHIFT | length);
-            self.differences.extend_from_slice(&difference.to_le_bytes()[..length as usize]);
+            self.low[at] = ix as u8;
+            self.high[at] = (ix >> 8) as u8;
+            self.control[at] = prediction << PREDICTION_SHIFT | length;
+            self.differences[used..used + 8].copy_from_slice(&difference.to_le_bytes());
+            used += length as usize;
             (previous_site, previous_word1, previous_tag) = (ix, record.word1, tag);
         }
-        self.assemble();
+        self.assemble(used);
         (&self.plain, seen)
     }
 
@@ -156,23 +169,31 @@ impl Encoder {
     fn clear(&mut self) {
         self.index.clear();
         self.sites.clear();
-        self.low.clear();
-        self.high.clear();
-        self.control.clear();
-        self.differences.clear();
         self.plain.clear();
     }
 
-    fn site(&mut self, word0: u64, before: u32) -> u32 {
+    #[inline(always)]
+    fn site(&mut self, word0: u64, before: u32, previous: u32) -> u32 {
+        let guess = self.sites.get(previous as usize).map_or(0, |site| site.successor);
+        match self.sites.get(guess as usize) {
+            Some(site) if site.word0 == word0 && site.before == before => guess,
+            _ => self.look_up(word0, before, previous),
+        }
+    }
+
+    fn look_up(&mut self, word0: u64, before: u32, previous: u32) -> u32 {
         let next = self.sites.len() as u32;
         let ix = *self.index.entry((word0, before)).or_insert(next);
         if ix == next {
-            self.sites.push(Site { word0, last: 0, step: 0 });
+            self.sites.push(Site { word0, before, ..Site::default() });
+        }
+        if let Some(site) = self.sites.get_mut(previous as usize) {
+            site.successor = ix;
         }
         ix
     }
 
-    fn assemble(&mut self) {
+    fn assemble(&mut self, difference_bytes: usize) {
         put(&mut self.plain, self.sites.len() as u64);
         self.plain.extend(self.sites.iter().map(|site| (site.word0 >> 48) as u8));
         self.plain.extend(self.sites.iter().map(|site| (site.word0 >> 56) as u8));
@@ -187,7 +208,7 @@ impl Encoder {
             self.plain.extend_from_slice(&self.high);
         }
         self.plain.extend_from_slice(&self.control);
-        self.plain.extend_from_slice(&self.differences);
+        self.plain.extend_from_slice(&self.differences[..difference_bytes]);
     }
 }
 
@@ -291,7 +312,7 @@ impl Decoder {
         for (&tag, &aux) in tags.iter().zip(auxes) {
             low48 = low48.wrapping_add(unzigzag(take(&mut rest).ok_or(SHORT)?)) & LOW48;
             let word0 = low48 | u64::from(tag) << 48 | u64::from(aux) << 56;
-            self.sites.push(Site { word0, last: 0, step: 0 });
+            self.sites.push(Site { word0, ..Site::default() });
         }
         let (low, rest) = rest.split_at_checked(records).ok_or(SHORT)?;
         let (high, rest) =
