@@ -30,6 +30,10 @@ fn main() -> std::process::ExitCode {
     // `raddle ... | head` ends quietly, like other programs. Programs that are started get the default as well.
     // SAFETY: no thread has been started yet, and the default needs no handler.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    // A limit on the size of files is an error of the write, with a sentence, and not the end of this process. A handler
+    // and not `SIG_IGN`, which the programs started from here would inherit.
+    let limited = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, limited);
     // Every word behind `cc` belongs to the compiler; clap must not see it.
     if let Some((language, arguments)) = commands::cc::as_compiler(std::env::args_os()) {
         eprintln!("raddle: error: {:#}", compiler::become_compiler(language, arguments));

@@ -28,7 +28,13 @@ fn main() -> std::process::ExitCode {
             return 1.into();
         }
     };
-    let compiler = if runner.clang.is_some() { "clang" } else { "gcc" };
+    // `RADDLE_TEST_COMPILER=gcc` hunts in what gcc builds.
+    let wanted = std::env::var("RADDLE_TEST_COMPILER");
+    let compiler = match wanted.as_deref() {
+        Ok("gcc") => "gcc",
+        _ if runner.clang.is_some() => "clang",
+        _ => "gcc",
+    };
     let variant = Variant { compiler, optimisation: "-O0", fixed_addresses: false };
     let mut trials = Vec::new();
     for case in cases {

@@ -180,8 +180,18 @@ fn what_cannot_be_recorded_is_refused() {
     let limited = format!("ulimit -v 4000000; exec {} record -o t.trace -- ./echo", common::RADDLE);
     let sentence = refused(Command::new("sh").args(["-c", &limited]).current_dir(at));
     assert!(sentence.contains("ulimit -v") && sentence.contains("--sync-only"), "{sentence}");
+    let limited = format!("ulimit -f 1000; exec {} record -o t.trace -- ./echo", common::RADDLE);
+    let sentence = refused(Command::new("sh").args(["-c", &limited]).current_dir(at));
+    assert!(sentence.contains("ulimit -f"), "{sentence}");
     let unwritable = refused(record(at, &["echo.c"]).env("XDG_CACHE_HOME", "/proc/no/such"));
     assert!(unwritable.contains("XDG_CACHE_HOME"), "{unwritable}");
+}
+
+#[test]
+fn a_closed_pipe_ends_raddle_quietly() {
+    let script = format!("{} detect --list --json | head -c 1; exit ${{PIPESTATUS[0]}}", common::RADDLE);
+    let output = run(Command::new("bash").args(["-c", &script]));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
 #[test]

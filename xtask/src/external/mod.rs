@@ -20,6 +20,9 @@ pub struct Args {
     /// The compiler behind raddle and for the native build (default: as `raddle cc` chooses).
     #[arg(long, value_name = "COMPILER")]
     compiler: Option<String>,
+    /// Hunt in the programs too: their findings are kept beside the builds, and told.
+    #[arg(long)]
+    hunt: bool,
 }
 
 /// How to run a program: the words in front of it (none, or `raddle record ... --`).
@@ -41,7 +44,7 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "pbzip2",
         needs: &["libbz2-dev"],
-        build: "make CXX=\"$CXX\" CXXFLAGS='-O2 -D_LARGEFILE64_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -D_POSIX_PTHREAD_SEMANTICS -DUSE_STACKSIZE_CUSTOMIZATION' pbzip2",
+        build: "make CXX=\"$CXX\" CXXFLAGS='-O2 -g -std=gnu++98 -D_LARGEFILE64_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -D_POSIX_PTHREAD_SEMANTICS -DUSE_STACKSIZE_CUSTOMIZATION' pbzip2",
         binary: "pbzip2",
         workload: workload::pbzip2,
     },
@@ -55,7 +58,7 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "sqlite3",
         needs: &["tcl"],
-        build: "./configure -q --disable-tcl --disable-readline --disable-shared CFLAGS='-O2 -DSQLITE_MAX_WORKER_THREADS=8' && make -s sqlite3",
+        build: "./configure -q --disable-tcl --disable-readline --disable-shared CFLAGS='-O2 -g -DSQLITE_MAX_WORKER_THREADS=8' && make -s sqlite3",
         binary: "sqlite3",
         workload: workload::sqlite3,
     },
@@ -85,7 +88,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             continue;
         }
         println!("{}: building", program.name);
-        match check(program, &raddle, &compiler, &folder) {
+        let checked = check(program, &raddle, &compiler, &folder);
+        match checked.and_then(|bytes| match args.hunt {
+            true => hunt(program, &raddle, &folder).map(|()| bytes),
+            false => Ok(bytes),
+        }) {
             Ok(bytes) => println!("{}: native and recorded output are equal ({bytes} bytes)", program.name),
             Err(error) => {
                 println!("{}: FAILED: {error:#}", program.name);
@@ -118,6 +125,42 @@ fn check(program: &Program, raddle: &Path, compiler: &str, folder: &Path) -> any
         );
     }
     Ok(found.len())
+}
+
+/// Hunts while the program does its work. Its output is not compared: it is that of the program and of Raddle.
+fn hunt(program: &Program, raddle: &Path, folder: &Path) -> anyhow::Result<()> {
+    let built = folder.join(format!("{}-recorded", program.name)).join(program.binary);
+    let kept = folder.join(format!("{}-findings", program.name));
+    let words = ["hunt", "--quiet", "--timeout", "10", "--keep"];
+    let mut prefix: Vec<PathBuf> = vec![raddle.to_owned()];
+    prefix.extend(words.map(PathBuf::from));
+    prefix.extend([kept.clone(), "--".into()]);
+    let scratch = tempfile::tempdir()?;
+    let started = std::time::Instant::now();
+    // A hunt that finds something ends with status 1, and what it prints is not what the workload expects.
+    let _ = (program.workload)(&built, &prefix, scratch.path());
+    let seconds = started.elapsed().as_secs();
+    let findings = raddle_findings::FindingsFile::read(&kept.join("findings.json"))
+        .with_context(|| format!("the hunt in {} left no findings", program.name))?;
+    let count = |grade| findings.findings.iter().filter(|finding| finding.grade == grade).count();
+    println!(
+        "{}: hunted for {seconds} s, at most {} MiB in one process: {} confirmed, {} predicted, see {}",
+        program.name,
+        usage_of_children() >> 10,
+        count(raddle_findings::Grade::Confirmed),
+        count(raddle_findings::Grade::Predicted),
+        kept.display()
+    );
+    Ok(())
+}
+
+/// The largest process that was waited for so far, in KiB.
+fn usage_of_children() -> u64 {
+    // SAFETY: `rusage` is plain numbers, for which all zeroes is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live variable of the right type.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
+    u64::try_from(usage.ru_maxrss).unwrap_or(0)
 }
 
 fn cxx_of(compiler: &str) -> String {

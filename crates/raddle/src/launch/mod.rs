@@ -10,8 +10,23 @@ pub mod recording;
 pub mod steering;
 pub mod target;
 
+use crate::compiler::Refusal;
+use raddle_trace::region::{Region, RegionConfig};
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// The memory shared with the program, or what to do to get it.
+pub fn create_region(config: &RegionConfig) -> Result<Region, Refusal> {
+    Region::create(config).map_err(|error| {
+        let remedy = match error.raw_os_error() {
+            Some(libc::EFBIG) => "`ulimit -f` (the size of files)",
+            _ => "`ulimit -v`",
+        };
+        Refusal(format!(
+            "cannot create the memory shared with the program ({error}); raise or remove {remedy}"
+        ))
+    })
+}
 
 /// A program and how it is to be started.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use crate::compiler::Refusal;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_trace::collector::{Collector, Progress, Summary};
 use raddle_trace::file::meta::{ProgramInfo, ProgramState};
-use raddle_trace::region::{MessageLevel, Region, RegionConfig};
+use raddle_trace::region::{MessageLevel, RegionConfig};
 use raddle_wire::region::option;
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
@@ -54,11 +54,7 @@ fn record_with(
     silent_for: Option<Duration>,
 ) -> anyhow::Result<Recording> {
     check_address_space(config)?;
-    let region = Region::create(config).map_err(|error| {
-        Refusal(format!(
-            "cannot create the memory shared with the program ({error}); raise or remove `ulimit -v`"
-        ))
-    })?;
+    let region = super::create_region(config)?;
     let region = Arc::new(region);
     let program = ProgramInfo {
         command: launch.words(),
