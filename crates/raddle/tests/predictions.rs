@@ -1,0 +1,100 @@
+//! Prediction when something is wrong with what it is given: cut traces, traces that cannot be, programs that do not do the
+//! same again. Each has a clear outcome, and nothing is lost.
+
+mod common;
+
+use common::{folder, raddle, run, succeed};
+use std::process::Stdio;
+
+const RACY: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static int shared;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void *first(void *a) { shared = 1; pthread_mutex_lock(&mutex); pthread_mutex_unlock(&mutex); return a; }
+static void *second(void *a) {
+    usleep(50000);
+    pthread_mutex_lock(&mutex); pthread_mutex_unlock(&mutex);
+    shared = 2;
+    return a;
+}
+/* How often the program ran in this folder before. */
+static int earlier_runs(void) {
+    FILE *file = fopen("runs", "a");
+    long runs = ftell(file);
+    fputc('x', file);
+    fclose(file);
+    return (int)runs;
+}
+int main(int argc, char **argv) {
+    pthread_t a, b;
+    int again = argc > 1 && earlier_runs() > 0;
+    if (again && argv[1][0] == 'd') pthread_mutex_lock(&mutex);
+    if (again && argv[1][0] == 'h') for (;;) pause();
+    pthread_create(&a, NULL, first, NULL);
+    pthread_create(&b, NULL, second, NULL);
+    if (again && argv[1][0] == 'd') pthread_mutex_unlock(&mutex);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    printf("%d\n", shared);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_cut_trace_is_predicted_from_as_far_as_it_goes() {
+    let folder = folder(&[("racy.c", RACY)]);
+    let at = folder.path();
+    succeed(raddle().args(["record", "-q", "-o", "whole.trace", "racy.c"]).current_dir(at));
+    let whole = std::fs::read(at.join("whole.trace")).unwrap();
+    // The index at the end and a little more is missing.
+    std::fs::write(at.join("cut.trace"), &whole[..whole.len() - 40]).unwrap();
+    let output = run(raddle().args(["predict", "cut.trace"]).current_dir(at));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{text}");
+    assert!(text.contains("does not cover the whole run"), "{text}");
+}
+
+#[test]
+fn a_trace_that_cannot_be_is_told_to_be_one() {
+    let text = "T0|fork(T1)|1\nT0|rel(l)|2\nT0|w(x)|3\nT1|acq(l)|4\nT1|acq(l)|5\nT0|acq(l)|6\nT1|w(x)|7\n";
+    let folder = folder(&[("odd.std", text)]);
+    let output = run(raddle().args(["predict", "odd.std"]).current_dir(folder.path()));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{text}");
+    assert!(text.contains("not possible where the trace has them"), "{text}");
+}
+
+/// Hunts in the program, which does something else from its second run on, and returns the notes of what was not confirmed.
+fn hunt(mode: &str) -> String {
+    let folder = folder(&[("racy.c", RACY)]);
+    let at = folder.path();
+    succeed(raddle().args(["cc", "-g", "-pthread", "racy.c", "-o", "racy"]).current_dir(at));
+    let output = run(raddle()
+        .args(["hunt", "--json", "--all", "--timeout", "3", "--workers", "1", "--", "./racy", mode])
+        .current_dir(at)
+        .stdin(Stdio::null()));
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let kept = raddle_findings::FindingsFile::read(&at.join(".raddle/findings.json")).unwrap();
+    let races: Vec<_> =
+        kept.findings.iter().filter(|finding| finding.kind == raddle_findings::Kind::DataRace).collect();
+    assert!(!races.is_empty(), "the prediction is kept");
+    for race in &races {
+        assert_eq!(race.grade, raddle_findings::Grade::Predicted, "{race:?}");
+        assert!(at.join(race.schedule.as_ref().unwrap()).exists(), "its schedule is kept");
+    }
+    races.iter().flat_map(|race| &race.notes).cloned().collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_program_that_does_something_else_is_not_confirmed() {
+    let notes = hunt("different");
+    assert!(notes.contains("diverged") || notes.contains("standstill"), "{notes}");
+}
+
+#[test]
+fn a_program_that_hangs_in_replay_is_stopped() {
+    let notes = hunt("hangs");
+    assert!(notes.contains("took too long") || notes.contains("standstill"), "{notes}");
+}
