@@ -10,8 +10,10 @@ pub enum Ending {
     Signal(i32),
     /// Operations in which threads wait, sorted: `lock bank.c:20`.
     Deadlock(Vec<String>),
-    Stuck,
-    TimedOut,
+    /// Nothing moved any more: what the threads were doing, sorted.
+    Stuck(Vec<String>),
+    /// It took too long: what the threads were doing, if that is known.
+    TimedOut(Vec<String>),
 }
 
 impl Ending {

@@ -1,7 +1,8 @@
 //! Strategies by name, with their parameters. The runtime makes the choices (`raddle-rt/src/steer/strategy/`, one file a
 //! strategy); here is what a user says and what the runtime is told.
 
-use raddle_wire::region::strategy;
+use crate::estimate::Estimate;
+use raddle_wire::region::{noise, steer, strategy};
 
 /// How the next thread is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +15,37 @@ pub enum Strategy {
     Queue,
     /// Random priorities and `depth - 1` changes of them (PCT).
     Pct { depth: u32 },
+    /// Random priorities of operations, drawn anew where they race (partial order sampling).
+    Pos,
+    /// All orders of the operations on one object are equally likely (selectively uniform random walk).
+    Surw,
     /// No preemption but for this many delays (delay-bounded).
     Delay { delays: u32 },
+    /// The threads run free, with sleeps and yields thrown in.
+    Noise(Noise),
+}
+
+/// Which noise, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noise {
+    /// Of a thousand chances, so many are taken.
+    pub per_mille: u32,
+    /// Longest sleep in microseconds; 0 yields.
+    pub strength_us: u32,
+    pub before: bool,
+    pub after: bool,
+    /// Bit k: operations of kind k; 0: all.
+    pub kinds: u64,
+}
+
+impl Default for Noise {
+    fn default() -> Self {
+        Noise { per_mille: 100, strength_us: 200, before: true, after: true, kinds: 0 }
+    }
 }
 
 /// What the command line accepts.
-pub const NAMES: [&str; 5] = ["random", "round-robin", "queue", "pct", "delay"];
+pub const NAMES: [&str; 8] = ["random", "round-robin", "queue", "pct", "pos", "surw", "delay", "noise"];
 
 const DEPTH_DEFAULT: u32 = 3;
 const DELAYS_DEFAULT: u32 = 2;
@@ -28,17 +54,25 @@ const POINTS_MAX: u32 = 15;
 
 /// A strategy's name could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no strategy `{name}`; choose one of {}, or give a parameter as in `pct:3`", NAMES.join(", "))]
-pub struct UnknownStrategy {
-    pub name: String,
+pub enum UnknownStrategy {
+    #[error("there is no strategy `{0}`; choose one of {names}, or give a parameter as in `pct:3`", names = NAMES.join(", "))]
+    Name(String),
+    #[error(
+        "`{0}` says nothing to noise; it takes probability=PER-MILLE, strength=MICROSECONDS, where=before|after|both \
+         and only=OPERATION+OPERATION, with commas between them"
+    )]
+    Noise(String),
 }
 
 impl std::str::FromStr for Strategy {
     type Err = UnknownStrategy;
 
-    /// `NAME` or `NAME:PARAMETER`.
+    /// `NAME`, `NAME:PARAMETER`, or `noise:KEY=VALUE,...`.
     fn from_str(text: &str) -> Result<Strategy, UnknownStrategy> {
-        let unknown = || UnknownStrategy { name: text.to_owned() };
+        let unknown = || UnknownStrategy::Name(text.to_owned());
+        if let Some(settings) = text.strip_prefix("noise:") {
+            return Noise::parse(settings).map(Strategy::Noise);
+        }
         let (name, parameter) = match text.split_once(':') {
             Some((name, number)) => {
                 let number: u32 = number.parse().map_err(|_| unknown())?;
@@ -53,10 +87,47 @@ impl std::str::FromStr for Strategy {
             ("random", None) => Ok(Strategy::Random),
             ("round-robin", None) => Ok(Strategy::RoundRobin),
             ("queue", None) => Ok(Strategy::Queue),
+            ("pos", None) => Ok(Strategy::Pos),
+            ("surw", None) => Ok(Strategy::Surw),
+            ("noise", None) => Ok(Strategy::Noise(Noise::default())),
             ("pct", depth) => Ok(Strategy::Pct { depth: depth.unwrap_or(DEPTH_DEFAULT).max(1) }),
             ("delay", delays) => Ok(Strategy::Delay { delays: delays.unwrap_or(DELAYS_DEFAULT) }),
             _ => Err(unknown()),
         }
+    }
+}
+
+impl Noise {
+    fn parse(settings: &str) -> Result<Noise, UnknownStrategy> {
+        let mut noise = Noise::default();
+        for setting in settings.split(',') {
+            let problem = || UnknownStrategy::Noise(setting.to_owned());
+            let (key, value) = setting.split_once('=').ok_or_else(problem)?;
+            match key {
+                "probability" => {
+                    noise.per_mille =
+                        value.parse().ok().filter(|&number| number <= 1000).ok_or_else(problem)?;
+                }
+                "strength" => noise.strength_us = value.parse().map_err(|_| problem())?,
+                "where" => {
+                    (noise.before, noise.after) = match value {
+                        "before" => (true, false),
+                        "after" => (false, true),
+                        "both" => (true, true),
+                        _ => return Err(problem()),
+                    };
+                }
+                "only" => {
+                    for word in value.split('+') {
+                        let words = raddle_wire::step::WORDS;
+                        let kind = words.iter().position(|known| *known == word).ok_or_else(problem)?;
+                        noise.kinds |= 1 << kind;
+                    }
+                }
+                _ => return Err(problem()),
+            }
+        }
+        Ok(noise)
     }
 }
 
@@ -67,15 +138,42 @@ impl std::fmt::Display for Strategy {
             Strategy::RoundRobin => f.write_str("round-robin"),
             Strategy::Queue => f.write_str("queue"),
             Strategy::Pct { depth } => write!(f, "pct:{depth}"),
+            Strategy::Pos => f.write_str("pos"),
+            Strategy::Surw => f.write_str("surw"),
             Strategy::Delay { delays } => write!(f, "delay:{delays}"),
+            Strategy::Noise(noise) => {
+                let place = match (noise.before, noise.after) {
+                    (true, false) => "before",
+                    (false, true) => "after",
+                    _ => "both",
+                };
+                write!(
+                    f,
+                    "noise:probability={},strength={},where={place}",
+                    noise.per_mille, noise.strength_us
+                )?;
+                for (index, word) in raddle_wire::step::WORDS.iter().enumerate() {
+                    if noise.kinds >> index & 1 != 0 {
+                        let first = noise.kinds & ((1 << index) - 1) == 0;
+                        write!(f, "{}{word}", if first { ",only=" } else { "+" })?;
+                    }
+                }
+                Ok(())
+            }
         }
     }
 }
 
 impl Strategy {
+    /// How the runtime is to steer for this strategy.
+    pub fn steer(self) -> u32 {
+        if matches!(self, Strategy::Noise(_)) { steer::NOISE } else { steer::CONTROL }
+    }
+
     /// Number of the strategy and its parameters, as the region carries them. `steps` estimates the decisions of a run.
     pub fn encode(self, steps: u64) -> (u32, [u64; 8]) {
         let mut parameters = [0; 8];
+        parameters[1] = steps.max(1);
         let number = match self {
             Strategy::Random => strategy::RANDOM,
             Strategy::RoundRobin => strategy::ROUND_ROBIN,
@@ -84,13 +182,47 @@ impl Strategy {
                 parameters[0] = u64::from(depth);
                 strategy::PCT
             }
+            Strategy::Pos => strategy::POS,
+            Strategy::Surw => strategy::SURW,
             Strategy::Delay { delays } => {
                 parameters[0] = u64::from(delays);
                 strategy::DELAY
             }
+            Strategy::Noise(settings) => {
+                parameters[noise::PER_MILLE] = u64::from(settings.per_mille);
+                parameters[noise::STRENGTH_US] = u64::from(settings.strength_us);
+                parameters[noise::PLACE] =
+                    u64::from(settings.before) * noise::BEFORE + u64::from(settings.after) * noise::AFTER;
+                parameters[noise::KINDS] = settings.kinds;
+                strategy::RANDOM
+            }
         };
-        parameters[1] = steps.max(1);
         (number, parameters)
+    }
+
+    /// What else the runtime has to know, as words of the region's blob.
+    pub fn words(self, estimate: &Estimate) -> Vec<u64> {
+        if self == Strategy::Surw { estimate.walks() } else { Vec::new() }
+    }
+
+    /// Does the strategy have to know how long a run is, or who does what in it?
+    pub fn needs_estimate(self) -> bool {
+        matches!(self, Strategy::Pct { .. } | Strategy::Delay { .. } | Strategy::Surw)
+    }
+
+    /// Does the strategy recognise objects by their addresses?
+    pub fn needs_fixed_addresses(self) -> bool {
+        self == Strategy::Surw
+    }
+
+    /// Does one processor do? Noise needs real parallelism.
+    pub fn stays_on_one_processor(self) -> bool {
+        !matches!(self, Strategy::Noise(_))
+    }
+
+    /// Does the same seed give the same run?
+    pub fn is_deterministic(self) -> bool {
+        !matches!(self, Strategy::Queue | Strategy::Noise(_))
     }
 
     /// Do two runs with different seeds differ at all?
@@ -105,12 +237,33 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for text in ["random", "round-robin", "queue", "pct:4", "delay:0"] {
+        for text in [
+            "random",
+            "round-robin",
+            "queue",
+            "pct:4",
+            "pos",
+            "surw",
+            "delay:0",
+            "noise:probability=100,strength=200,where=both",
+            "noise:probability=7,strength=0,where=after,only=lock+sem-post",
+        ] {
             assert_eq!(text.parse::<Strategy>().unwrap().to_string(), text);
         }
         assert_eq!("pct".parse(), Ok(Strategy::Pct { depth: DEPTH_DEFAULT }));
-        for text in ["", "pct:", "pct:x", "pct:99", "random:1", "fair"] {
+        assert_eq!("noise".parse(), Ok(Strategy::Noise(Noise::default())));
+        for text in
+            ["", "pct:", "pct:x", "pct:99", "random:1", "fair", "noise:x", "noise:where=up", "noise:only=fly"]
+        {
             assert!(text.parse::<Strategy>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_name_is_a_strategy() {
+        for name in NAMES {
+            let strategy: Strategy = name.parse().unwrap();
+            assert!(strategy.to_string().starts_with(name));
         }
     }
 }

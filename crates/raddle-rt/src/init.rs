@@ -3,11 +3,12 @@
 //! Without a region the runtime stays idle and the program runs as it is. Only the first process that attaches is
 //! observed; its children and helpers are not.
 
+use crate::steer::server;
 use crate::thread::{self, Thread};
 use crate::{arch, interpose, message, real, segment, shadow, steer, threads};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use raddle_wire::region::{ENV_REGION, HEADER_BYTES, Header, MAGIC, observe, option, region_bytes, state};
+use raddle_wire::region::{ENV_REGION, HEADER_BYTES, Header, MAGIC, bytes_of, observe, option, state};
 
 static HEADER: AtomicUsize = AtomicUsize::new(0);
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -116,7 +117,7 @@ fn attach(path: &core::ffi::CStr) {
         let mut bytes = HEADER_BYTES;
         if !(-4095..0).contains(&address) {
             let head = address as *const Header;
-            bytes = region_bytes((*head).blob_bytes as usize);
+            bytes = bytes_of(&*head);
             address = map(bytes);
             real::syscall(libc::SYS_munmap, [head as usize, HEADER_BYTES, 0, 0, 0, 0]);
         }
@@ -145,11 +146,18 @@ fn attach(path: &core::ffi::CStr) {
     }
     HEADER.store(address as usize, Ordering::Release);
     IMAGE.store(header.images.fetch_add(1, Ordering::AcqRel), Ordering::Relaxed);
+    prepare(header);
+    // Returns at once, or in a child for each run.
+    server::serve(header);
     configure(header);
     header.state.store(state::RUNNING, Ordering::Release);
 }
 
-fn configure(header: &'static Header) {
+/// What is the same for every run of the program.
+fn prepare(header: &'static Header) {
+    if header.processor != 0 {
+        real::stay_on(header.processor - 1);
+    }
     let wants_accesses = header.options & option::MEMORY != 0;
     if wants_accesses && !shadow::reserve() {
         message::fatal(format_args!(
@@ -159,6 +167,10 @@ fn configure(header: &'static Header) {
         ));
     }
     interpose::modules::register(image());
+}
+
+fn configure(header: &'static Header) {
+    let wants_accesses = header.options & option::MEMORY != 0;
     let Some(main) = threads::adopt_main() else {
         message::fatal(format_args!("cannot map memory for the first thread; raise or remove `ulimit -v`"));
     };

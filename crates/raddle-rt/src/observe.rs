@@ -3,6 +3,7 @@
 //! Every interposed function and every compiler hook ends in one of these functions. They are the only callers of the
 //! recorder, so that a new primitive is added by calling them and nothing else.
 
+use crate::steer::strategy::noise;
 use crate::thread::{Busy, Thread};
 use crate::{init, record, segment, shadow, steer};
 use raddle_wire::{SyncOp, step};
@@ -11,11 +12,18 @@ use raddle_wire::{SyncOp, step};
 /// before a releasing one.
 #[inline]
 pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
-    let _busy = Busy::enter(thread);
+    if noise::on() {
+        noise::event(thread, op, argument, noise::Moment::Before);
+    }
+    let busy = Busy::enter(thread);
     if init::recording() {
         record::sync(thread, pc, op, object as u64, argument);
     }
     after_sync(thread, op, argument);
+    drop(busy);
+    if noise::on() {
+        noise::event(thread, op, argument, noise::Moment::After);
+    }
 }
 
 /// A synchronisation operation that carries a text.

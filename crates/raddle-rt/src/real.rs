@@ -170,6 +170,41 @@ pub fn futex_wake(word: &AtomicU32, count: u32) {
     unsafe { syscall(libc::SYS_futex, [word, libc::FUTEX_WAKE as usize, count as usize, 0, 0, 0]) };
 }
 
+/// As [`futex_wait`], for a word that only this process uses.
+pub fn futex_wait_private(word: &AtomicU32, value: u32, timeout_us: u64) {
+    let time = libc::timespec {
+        tv_sec: (timeout_us / 1_000_000) as i64,
+        tv_nsec: (timeout_us % 1_000_000 * 1000) as i64,
+    };
+    let op = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let word = core::ptr::from_ref(word) as usize;
+    // SAFETY: word and timespec are valid for the call.
+    unsafe { syscall(libc::SYS_futex, [word, op, value as usize, &raw const time as usize, 0, 0]) };
+}
+
+/// Wakes the one thread that waits for a word of this process.
+pub fn futex_wake_private(word: &AtomicU32) {
+    let op = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+    // SAFETY: the word is valid.
+    unsafe { syscall(libc::SYS_futex, [core::ptr::from_ref(word) as usize, op, 1, 0, 0, 0]) };
+}
+
+/// Keeps the calling thread, and all that it creates, on one processor. A machine that refuses is slower, nothing worse.
+pub fn stay_on(processor: u32) {
+    const WORDS: usize = 16;
+    let mut set = [0u64; WORDS];
+    if let Some(word) = set.get_mut(processor as usize / 64) {
+        *word = 1 << (processor % 64);
+        // SAFETY: the set is valid for its size.
+        unsafe {
+            syscall(
+                libc::SYS_sched_setaffinity,
+                [0, size_of::<[u64; WORDS]>(), set.as_ptr() as usize, 0, 0, 0],
+            );
+        }
+    }
+}
+
 pub fn process_exists(pid: u32) -> bool {
     // SAFETY: signal 0 only checks.
     unsafe { syscall(libc::SYS_kill, [pid as usize, 0, 0, 0, 0, 0]) != -(libc::ESRCH as isize) }

@@ -78,11 +78,16 @@ pub struct Thread {
     pub sched: u32,
     /// Hash of the spawn path.
     pub path: u64,
+    pub parent_path: u64,
+    /// The spawn path as a C string, cut to what the system keeps as a thread's name.
+    pub name: [u8; 16],
     pub children: u32,
     /// Visible operations done so far.
     pub steps: u32,
     /// Stop points of the schedule that concern this thread, as bits.
     pub stops: u32,
+    /// The turn of a visible access is not over yet.
+    pub owes_turn: bool,
 
     // Seen by other threads.
     pub pthread: AtomicUsize,
@@ -134,9 +139,12 @@ impl Thread {
             random: 0,
             sched: u32::MAX,
             path: 0,
+            parent_path: 0,
+            name: [0; 16],
             children: 0,
             steps: 0,
             stops: 0,
+            owes_turn: false,
             pthread: AtomicUsize::new(0),
             os_tid: AtomicU32::new(0),
             phase: AtomicU32::new(0),
@@ -172,6 +180,7 @@ impl Thread {
         self.children = 0;
         self.steps = 0;
         self.stops = 0;
+        self.owes_turn = false;
         self.phase.store(phase::NEW, Ordering::Relaxed);
         self.deferred_count.store(0, Ordering::Relaxed);
     }

@@ -11,6 +11,7 @@ pub mod file;
 pub mod generate;
 pub mod ids;
 pub mod info;
+pub mod journal;
 pub mod model;
 pub mod observed_schedule;
 pub mod open;

@@ -12,6 +12,7 @@ use raddle_wire::region::{
     MODULE_PATH_MAX, MODULES_MAX, MODULES_OFFSET, MessageEntry, ModuleEntry, SLOT_BYTES, SLOT_HEADERS_OFFSET,
     SLOT_RECORDS, SLOTS_MAX, SLOTS_OFFSET, SlotHeader,
 };
+use raddle_wire::server::{RUN_BYTES, RUNS_MAX, RunEntry, ring_offset};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -33,6 +34,12 @@ pub struct RegionConfig {
     pub parameters: [u64; 8],
     /// Input of variable size, for example a schedule.
     pub blob: Vec<u8>,
+    /// Processor that the program is to stay on.
+    pub processor: Option<u32>,
+    /// The program is to become a fork server.
+    pub server: bool,
+    /// Most bytes of the journal of turns; 0: none is wanted. Only what is written costs memory.
+    pub journal_max: u64,
 }
 
 /// Back-pressure sets in when this many slots (32 KiB each) wait for the collector.
@@ -50,6 +57,9 @@ impl Default for RegionConfig {
             strategy: 0,
             parameters: [0; 8],
             blob: Vec::new(),
+            processor: None,
+            server: false,
+            journal_max: 0,
         }
     }
 }
@@ -80,18 +90,21 @@ impl Region {
     /// Creates a region and fills in the configuration. Nothing but address space is used until somebody writes.
     pub fn create(config: &RegionConfig) -> io::Result<Region> {
         let blob_bytes = config.blob.len();
-        let bytes = region::region_bytes(blob_bytes);
-        let fd = rustix::fs::memfd_create("raddle-region", rustix::fs::MemfdFlags::CLOEXEC)?;
-        let file = File::from(fd);
-        file.set_len(bytes as u64)?;
-        let map = MmapOptions::new().len(bytes).map_raw(&file)?;
-        let region = Region { map, file, blob_bytes };
         let mut header =
             Header::new(config.observe, config.steer, config.options, config.seed, blob_bytes as u64);
         header.pending_max = config.pending_max.max(1);
         header.collector_pid = std::process::id();
         header.strategy = config.strategy;
         header.parameters = config.parameters;
+        header.processor = config.processor.map_or(0, |processor| processor + 1);
+        header.server.wanted = u32::from(config.server);
+        header.journal_max = config.journal_max;
+        let bytes = region::bytes_of(&header);
+        let fd = rustix::fs::memfd_create("raddle-region", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let file = File::from(fd);
+        file.set_len(bytes as u64)?;
+        let map = MmapOptions::new().len(bytes).map_raw(&file)?;
+        let region = Region { map, file, blob_bytes };
         // SAFETY: the map is at least HEADER_BYTES long, page-aligned, and nobody else knows of it yet, so nothing
         // refers to the header while it is written.
         unsafe { region.map.as_mut_ptr().cast::<Header>().write(header) };
@@ -241,6 +254,48 @@ impl Region {
         }
     }
 
+    /// The journal as far as it is complete.
+    pub fn journal(&self) -> Vec<u8> {
+        let header = self.header();
+        let bytes = header.journal_bytes.load(Ordering::Acquire).min(header.journal_max) as usize;
+        // SAFETY: the journal lies inside the map; it is read as atomic bytes, whatever the program does meanwhile.
+        let cells = unsafe {
+            let start = self.map.as_ptr().add(region::journal_offset(header)).cast::<AtomicU8>();
+            std::slice::from_raw_parts(start, bytes)
+        };
+        cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect()
+    }
+
+    /// What the program counted: thread, its parent, object, and how many visible operations (none of them 0).
+    pub fn profile(&self) -> Vec<[u64; 4]> {
+        // SAFETY: the table lies inside the map, is aligned, and consists of atomics.
+        let entries = unsafe {
+            let start = self.map.as_ptr().add(region::PROFILE_OFFSET).cast::<region::ProfileEntry>();
+            std::slice::from_raw_parts(start, region::PROFILE_MAX)
+        };
+        let words = |entry: &region::ProfileEntry| {
+            [&entry.thread, &entry.parent, &entry.object, &entry.count]
+                .map(|word| word.load(Ordering::Relaxed))
+        };
+        entries.iter().map(words).filter(|row| row[3] != 0).collect()
+    }
+
+    /// Result number `run` of the fork server; only in a region that was made for one.
+    pub fn run_entry(&self, run: u32) -> &RunEntry {
+        assert!(self.header().server.wanted != 0, "the region has no ring");
+        let at = ring_offset(self.blob_bytes) + run as usize % RUNS_MAX * RUN_BYTES;
+        // SAFETY: the ring lies inside the map, is aligned to pages, and consists of atomics.
+        unsafe { &*self.map.as_ptr().add(at).cast::<RunEntry>() }
+    }
+
+    /// Writes the blob anew, between two runs of a fork server. What does not fit is refused.
+    pub fn rewrite_blob(&self, bytes: &[u8]) -> bool {
+        for (cell, &byte) in self.blob_cells().iter().zip(bytes) {
+            cell.store(byte, Ordering::Relaxed);
+        }
+        bytes.len() <= self.blob_bytes
+    }
+
     /// A copy of the blob, which the program may have changed.
     pub fn blob(&self) -> Vec<u8> {
         self.blob_cells().iter().map(|cell| cell.load(Ordering::Relaxed)).collect()
@@ -248,6 +303,7 @@ impl Region {
 }
 
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(8) && SLOT_HEADERS_OFFSET.is_multiple_of(8));
+const _: () = assert!(region::PROFILE_OFFSET.is_multiple_of(8));
 
 #[cfg(test)]
 mod tests {

@@ -69,11 +69,18 @@ pub enum StepKind {
     Acquire,
     Release,
     Custom,
+    /// A plain access, in a schedule that has `visible` lines.
+    Read,
+    Write,
+    /// A system call whose result a demo holds.
+    Syscall,
+    /// A signal handler runs.
+    Handler,
 }
 
 impl StepKind {
     /// Every kind with its word in the text format.
-    pub const WORDS: [(StepKind, &'static str); 30] = [
+    pub const WORDS: [(StepKind, &'static str); 34] = [
         (StepKind::Fork, "fork"),
         (StepKind::Start, "start"),
         (StepKind::End, "end"),
@@ -104,6 +111,10 @@ impl StepKind {
         (StepKind::Acquire, "acquire"),
         (StepKind::Release, "release"),
         (StepKind::Custom, "custom"),
+        (StepKind::Read, "read"),
+        (StepKind::Write, "write"),
+        (StepKind::Syscall, "syscall"),
+        (StepKind::Handler, "handler"),
     ];
 
     pub fn word(self) -> &'static str {
@@ -245,6 +256,25 @@ pub struct Unordered {
     pub comment: NameIx,
 }
 
+/// How a run along the schedule is expected to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    Exit(u32),
+    Signal(u32),
+    Deadlock,
+}
+
+/// Which plain accesses are visible operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Visible {
+    /// None: only synchronisation.
+    #[default]
+    Sync,
+    /// Those made at these places in the code: `module+0x1234`.
+    Sites(Vec<NameIx>),
+    All,
+}
+
 /// An order of visible operations, and what is to be seen at its end.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
@@ -254,6 +284,8 @@ pub struct Schedule {
     pub stops: Vec<Stop>,
     pub blocks: Vec<Block>,
     pub unordered: Vec<Unordered>,
+    pub visible: Visible,
+    pub expected: Option<Expected>,
     names: Vec<String>,
     name_index: FxHashMap<String, NameIx>,
 }
@@ -315,6 +347,23 @@ impl Schedule {
             text.push_str("about ");
             quote(&mut text, &self.about);
             text.push('\n');
+        }
+        match self.expected {
+            None => {}
+            Some(Expected::Exit(status)) => text.push_str(&format!("expect exit {status}\n")),
+            Some(Expected::Signal(signal)) => text.push_str(&format!("expect signal {signal}\n")),
+            Some(Expected::Deadlock) => text.push_str("expect deadlock\n"),
+        }
+        match &self.visible {
+            Visible::Sync => {}
+            Visible::All => text.push_str("visible all\n"),
+            Visible::Sites(sites) => {
+                for &site in sites {
+                    text.push_str("visible at ");
+                    quote(&mut text, self.name(site));
+                    text.push('\n');
+                }
+            }
         }
         for step in &self.steps {
             text.push_str("step ");
@@ -470,10 +519,42 @@ impl<'a> Parser<'a> {
     }
 
     fn entry(&mut self, words: &mut Words, comment: &str) -> Result<(), ScheduleError> {
-        let word = words.next("`about`, `step`, `block`, `stop` or `unordered`")?;
+        let word = words.next("`about`, `expect`, `visible`, `step`, `block`, `stop` or `unordered`")?;
         let comment = self.schedule.intern(comment);
         match word.text.as_str() {
             "about" => self.schedule.about = words.next("what it is about")?.text,
+            "expect" => {
+                let word = words.next("`exit`, `signal` or `deadlock`")?;
+                self.schedule.expected = Some(match word.text.as_str() {
+                    "exit" => Expected::Exit(words.number("the status")?),
+                    "signal" => Expected::Signal(words.number("the signal's number")?),
+                    "deadlock" => Expected::Deadlock,
+                    other => {
+                        let problem = format!("`exit`, `signal` or `deadlock` expected, found `{other}`");
+                        return Err(self.error(word.column, problem));
+                    }
+                });
+            }
+            "visible" => {
+                let word = words.next("`all` or `at`")?;
+                match (word.text.as_str(), &mut self.schedule.visible) {
+                    ("all", visible) => *visible = Visible::All,
+                    ("at", visible) => {
+                        let site = words.next("a place")?;
+                        let mut sites = match std::mem::take(visible) {
+                            Visible::Sites(sites) => sites,
+                            _ => Vec::new(),
+                        };
+                        sites.push(self.schedule.intern(&site.text));
+                        self.schedule.visible = Visible::Sites(sites);
+                    }
+                    (other, _) => {
+                        return Err(
+                            self.error(word.column, format!("`all` or `at` expected, found `{other}`"))
+                        );
+                    }
+                }
+            }
             "step" => {
                 let (thread, ordinal, kind, object) = self.operation(words)?;
                 let failed = words.take("->");
@@ -519,8 +600,9 @@ impl<'a> Parser<'a> {
                 self.schedule.unordered.push(Unordered { places, comment });
             }
             other => {
-                let problem =
-                    format!("`about`, `step`, `block`, `stop` or `unordered` expected, found `{other}`");
+                let problem = format!(
+                    "`about`, `expect`, `visible`, `step`, `block`, `stop` or `unordered` expected, found `{other}`"
+                );
                 return Err(self.error(word.column, problem));
             }
         }
@@ -719,6 +801,9 @@ mod tests {
             object: child,
             comment: none,
         });
+        schedule.expected = Some(Expected::Signal(6));
+        let site = schedule.intern("bank+0x11e0");
+        schedule.visible = Visible::Sites(vec![site]);
         let place = StopPlace::Code(schedule.intern("bank+0x11f4"));
         schedule.stops.push(Stop { thread: child, after: 2, occurrence: 1, place, comment: line });
         let places = [schedule.intern("bank+0x11f4"), schedule.intern("bank+0x1203")];
@@ -731,6 +816,8 @@ mod tests {
         let expected = "\
 raddle-schedule 1
 about \"data-race 5f3c0a11\"
+expect signal 6
+visible at bank+0x11e0
 step 1 1 fork 1.1  # bank.c:12
 step 1.1 1 start
 step 1.1 2 lock bank+0x4040 -> failed  # bank.c:12

@@ -7,12 +7,14 @@
 
 #![no_std]
 
+pub mod journal;
 pub mod record;
 pub mod region;
+pub mod server;
 pub mod step;
 
 pub use record::{Record, SyncOp, Tag};
 pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};
 
 /// Version of the region layout and of the raw records. A runtime refuses a region of another version.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;

@@ -9,8 +9,11 @@
 //! MODULES_OFFSET         ModuleEntry  x MODULES_MAX
 //! MESSAGES_OFFSET        MessageEntry x MESSAGES_MAX
 //! SLOT_HEADERS_OFFSET    SlotHeader   x SLOTS_MAX
+//! PROFILE_OFFSET         ProfileEntry x PROFILE_MAX
 //! SLOTS_OFFSET           SLOTS_MAX slots of SLOT_BYTES, each a run of records
 //! BLOB_OFFSET            blob_bytes bytes: schedules and other input of variable size
+//! (next page)            results of the fork server, if there is one ([`crate::server`])
+//! (next page)            the journal, if there is one ([`crate::journal`])
 //! ```
 //!
 //! The region is sparse: only slots that are used cost memory.
@@ -24,7 +27,8 @@
 //! `pending_max`, the program waits: back-pressure instead of unbounded memory. When the program is gone, the
 //! collector takes what is in `FILLING` slots up to the first zero tag.
 
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use crate::server::ServerBlock;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// Environment variable with the path of the region (`/proc/PID/fd/N`).
 pub const ENV_REGION: &str = "RADDLE_REGION";
@@ -41,12 +45,24 @@ pub const HEADER_BYTES: usize = 4096;
 pub const MODULES_OFFSET: usize = HEADER_BYTES;
 pub const MESSAGES_OFFSET: usize = MODULES_OFFSET + MODULES_MAX * size_of::<ModuleEntry>();
 pub const SLOT_HEADERS_OFFSET: usize = MESSAGES_OFFSET + MESSAGES_MAX * size_of::<MessageEntry>();
-pub const SLOTS_OFFSET: usize = SLOT_HEADERS_OFFSET + SLOTS_MAX * size_of::<SlotHeader>();
+pub const PROFILE_OFFSET: usize = SLOT_HEADERS_OFFSET + SLOTS_MAX * size_of::<SlotHeader>();
+pub const SLOTS_OFFSET: usize = PROFILE_OFFSET + PROFILE_MAX * size_of::<ProfileEntry>();
 pub const BLOB_OFFSET: usize = SLOTS_OFFSET + SLOTS_MAX * SLOT_BYTES;
 
 /// Bytes of a region with a blob of the given size.
 pub const fn region_bytes(blob_bytes: usize) -> usize {
     (BLOB_OFFSET + blob_bytes).next_multiple_of(4096)
+}
+
+/// Where the journal of the region that this header describes begins.
+pub const fn journal_offset(header: &Header) -> usize {
+    let ring = if header.server.wanted != 0 { crate::server::RING_BYTES } else { 0 };
+    region_bytes(header.blob_bytes as usize) + ring
+}
+
+/// Bytes of the whole region that this header describes.
+pub const fn bytes_of(header: &Header) -> usize {
+    journal_offset(header) + (header.journal_max as usize).next_multiple_of(4096)
 }
 
 /// Bits of [`Header::observe`].
@@ -75,6 +91,18 @@ pub mod option {
     pub const ALLOCATIONS: u64 = 1 << 3;
     /// After the last step of a schedule: go on under round robin instead of running free.
     pub const THEN_ROUND_ROBIN: u64 = 1 << 4;
+    /// Count visible operations by thread and object ([`super::ProfileEntry`]).
+    pub const PROFILE: u64 = 1 << 5;
+    /// Every plain access is a visible operation.
+    pub const VISIBLE_ALL: u64 = 1 << 6;
+    /// Plain accesses made at the listed sites are visible operations.
+    pub const VISIBLE_SITES: u64 = 1 << 7;
+    /// Record what comes from outside (system calls, signals) in the journal, or take it from the schedule.
+    pub const DEMO: u64 = 1 << 8;
+    /// Addresses of allocations depend on the order of allocations alone.
+    pub const STABLE_MEMORY: u64 = 1 << 9;
+    /// The program runs under a debugger: stop where the run would be ended.
+    pub const DEBUGGER: u64 = 1 << 10;
 }
 
 /// Values of [`Header::strategy`].
@@ -85,6 +113,24 @@ pub mod strategy {
     pub const PCT: u32 = 3;
     pub const POS: u32 = 4;
     pub const DELAY: u32 = 5;
+    pub const SURW: u32 = 6;
+    /// No preemption except where a list says so; for shrinking.
+    pub const GUIDED: u32 = 7;
+}
+
+/// Places in [`Header::parameters`] of a run with noise.
+pub mod noise {
+    /// Of a thousand chances, so many are taken.
+    pub const PER_MILLE: usize = 0;
+    /// Longest sleep in microseconds; 0: only yields.
+    pub const STRENGTH_US: usize = 1;
+    /// Bits [`BEFORE`] and [`AFTER`].
+    pub const PLACE: usize = 2;
+    /// Bit k: operations of kind k ([`crate::step`]). 0: all.
+    pub const KINDS: usize = 3;
+
+    pub const BEFORE: u64 = 1;
+    pub const AFTER: u64 = 2;
 }
 
 /// Values of [`Header::state`].
@@ -117,10 +163,13 @@ pub struct Header {
     pub pending_max: u32,
     pub collector_pid: u32,
     pub strategy: u32,
-    pub reserved: u32,
+    /// One more than the number of the processor that the program is to stay on; 0: anywhere.
+    pub processor: u32,
     /// Parameters of the strategy.
     pub parameters: [u64; 8],
     pub blob_bytes: u64,
+    /// Most bytes of the journal; 0: none is written.
+    pub journal_max: u64,
 
     // Written by the program.
     /// Process that attached first; other processes run unobserved.
@@ -153,9 +202,15 @@ pub struct Header {
     pub outcome: AtomicU32,
     /// Steps of the schedule (replay) or decisions (control) taken.
     pub steps: AtomicU64,
+    /// Bytes of the journal that are complete.
+    pub journal_bytes: AtomicU64,
     /// How many of `parties` are filled in.
     pub party_count: AtomicU32,
+    /// `raddle` is about to end the run and wants to know where the threads are.
+    pub report: AtomicU32,
     pub parties: [PartyEntry; PARTIES_MAX],
+
+    pub server: ServerBlock,
 }
 
 pub const PARTIES_MAX: usize = 32;
@@ -177,7 +232,23 @@ pub struct PartyEntry {
     pub detail: AtomicU64,
     /// Hash of the thread's spawn path (`crate::step::hash`).
     pub path: AtomicU64,
+    /// What it is doing: index into [`PHASES`].
+    pub phase: AtomicU32,
+    pub reserved: u32,
 }
+
+/// What a thread of a steered run can be doing, as the end of a sentence that begins with its name.
+pub const PHASES: [&str; 9] = [
+    "does not exist",
+    "runs its own code",
+    "waits for its turn",
+    "has its turn",
+    "is blocked",
+    "is blocked and can give up",
+    "sleeps in the kernel",
+    "is parked at a stop point",
+    "has ended",
+];
 
 impl PartyEntry {
     pub const fn new() -> PartyEntry {
@@ -190,6 +261,28 @@ impl PartyEntry {
             ordinal: AtomicU32::new(0),
             detail: AtomicU64::new(0),
             path: AtomicU64::new(0),
+            phase: AtomicU32::new(0),
+            reserved: 0,
+        }
+    }
+
+    pub fn copy_from(&self, other: &PartyEntry) {
+        for (to, from) in [
+            (&self.thread, &other.thread),
+            (&self.kind, &other.kind),
+            (&self.holder, &other.holder),
+            (&self.ordinal, &other.ordinal),
+            (&self.phase, &other.phase),
+        ] {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        for (to, from) in [
+            (&self.pc, &other.pc),
+            (&self.object, &other.object),
+            (&self.detail, &other.detail),
+            (&self.path, &other.path),
+        ] {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 }
@@ -235,6 +328,20 @@ pub struct SlotHeader {
     pub records: AtomicU32,
     pub image: AtomicU32,
     pub reserved: [u32; 3],
+}
+
+/// Different pairs of thread and object that are counted; more are dropped.
+pub const PROFILE_MAX: usize = 4096;
+
+/// How many visible operations a thread did on an object. Entries are a hash table; one with count 0 is free.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ProfileEntry {
+    /// Hashes of the spawn paths of the thread and of its parent.
+    pub thread: AtomicU64,
+    pub parent: AtomicU64,
+    pub object: AtomicU64,
+    pub count: AtomicU64,
 }
 
 pub const MODULE_PATH_MAX: usize = 448;
@@ -288,9 +395,10 @@ impl Header {
             pending_max: 512,
             collector_pid: 0,
             strategy: 0,
-            reserved: 0,
+            processor: 0,
             parameters: [0; 8],
             blob_bytes,
+            journal_max: 0,
             claimed_pid: AtomicU32::new(0),
             images: AtomicU32::new(0),
             state: AtomicU32::new(state::NONE),
@@ -307,8 +415,11 @@ impl Header {
             pending: AtomicU32::new(0),
             outcome: AtomicU32::new(outcome::NONE),
             steps: AtomicU64::new(0),
+            journal_bytes: AtomicU64::new(0),
             party_count: AtomicU32::new(0),
+            report: AtomicU32::new(0),
             parties: [const { PartyEntry::new() }; PARTIES_MAX],
+            server: ServerBlock::new(),
         }
     }
 }

@@ -5,11 +5,13 @@
 //! A blob is little-endian 64-bit words:
 //!
 //! ```text
-//! threads  steps  stops  blocks
+//! threads  steps  stops  blocks  sites  payload bytes
 //! threads x name hash
 //! steps   x step word
 //! stops   x STOP_WORDS words: thread, after, occurrence, place kind, offset, module hash
 //! blocks  x step word
+//! sites   x SITE_WORDS words: offset, module hash: accesses made here are visible
+//! payload bytes: what the steps with a payload ([`crate::journal`]) are to be given, each with its length before it
 //! ```
 //!
 //! Threads are named by their spawn path; the hash is [`hash`] of that text, which a runtime can extend step by step
@@ -56,6 +58,10 @@ kinds! {
     ACQUIRE = 27, "acquire";
     RELEASE = 28, "release";
     CUSTOM = 29, "custom";
+    READ = 30, "read";
+    WRITE = 31, "write";
+    SYSCALL = 32, "syscall";
+    HANDLER = 33, "handler";
 }
 
 /// No visible operation.
@@ -124,7 +130,8 @@ impl StepWord {
     }
 }
 
-pub const HEAD_WORDS: usize = 4;
+pub const HEAD_WORDS: usize = 6;
+pub const SITE_WORDS: usize = 2;
 pub const STOP_WORDS: usize = 6;
 
 /// Place kinds of stops.

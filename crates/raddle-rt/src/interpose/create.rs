@@ -40,6 +40,21 @@ extern "C" fn enter(block: *mut c_void) -> *mut c_void {
     routine(argument as *mut c_void)
 }
 
+/// Creates and joins a thread that does nothing, so that the C library has done what it does for the first one: a fork
+/// server does this once instead of every run.
+pub fn rehearse() {
+    extern "C" fn nothing(argument: *mut c_void) -> *mut c_void {
+        argument
+    }
+    let mut handle: libc::pthread_t = 0;
+    // SAFETY: a thread of our own, joined at once.
+    unsafe {
+        if c::pthread_create(&mut handle, core::ptr::null(), nothing, core::ptr::null_mut()) == 0 {
+            c::pthread_join(handle, core::ptr::null_mut());
+        }
+    }
+}
+
 pub extern "C" fn create(
     handle: *mut libc::pthread_t,
     attr: *const c_void,

@@ -199,6 +199,18 @@ pub extern "C" fn unlock(m: *mut Mutex) -> c_int {
     unsafe { c::pthread_mutex_unlock(m) }
 }
 
+/// Finds the functions that nearly every program uses (see [`super::create::rehearse`]).
+pub fn rehearse() {
+    // A `pthread_mutex_t` of zeroes is an initialised one; 64 bytes hold it.
+    let mut room = [0u64; 8];
+    let m: *mut Mutex = (&raw mut room).cast();
+    // SAFETY: the mutex is ours.
+    unsafe {
+        c::pthread_mutex_trylock(m);
+        c::pthread_mutex_unlock(m);
+    }
+}
+
 /// The real unlock, for the wait on a condition variable.
 pub fn release(m: *mut Mutex) {
     // SAFETY: the program waits with this mutex held.

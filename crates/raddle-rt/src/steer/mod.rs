@@ -15,9 +15,14 @@
 //! still on its way is waited for. Only a thread that sleeps in the kernel (a blocking system call) is passed over;
 //! what happens then depends on the outside world, which is what demos record.
 
+pub mod debugger;
+pub mod journal;
+mod profile;
 mod schedule;
+pub mod server;
 mod state;
 pub mod strategy;
+mod visible;
 mod watch;
 
 pub use state::{
@@ -26,7 +31,7 @@ pub use state::{
 };
 
 use crate::thread::{Busy, Thread};
-use state::{Grant, SCHED};
+use state::Grant;
 
 /// How long an operation is willing to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,9 +54,10 @@ pub struct Request {
 
 /// Waits until it is this thread's turn. False: the schedule says that the operation fails.
 fn turn(thread: &mut Thread, request: Request) -> bool {
+    settle(thread);
     loop {
         // Not in the scrutinee: the lock would be held while the thread sleeps.
-        let grant = SCHED.lock().arrive(thread, request);
+        let grant = state::lock().arrive(thread, request);
         match grant {
             Grant::Go => return true,
             Grant::Fail => return false,
@@ -60,9 +66,18 @@ fn turn(thread: &mut Thread, request: Request) -> bool {
     }
 }
 
+/// A visible access happens after its hook has returned, so its turn lasts until the thread comes to its next visible
+/// operation.
+fn settle(thread: &mut Thread) {
+    if thread.owes_turn {
+        thread.owes_turn = false;
+        state::lock().finish(thread);
+    }
+}
+
 /// The operation has been performed: somebody else's turn.
 fn done(thread: &mut Thread) {
-    SCHED.lock().finish(thread);
+    state::lock().finish(thread);
 }
 
 /// A visible operation that never blocks. `None`: the schedule says that it fails, and it was not performed.
@@ -83,7 +98,9 @@ pub fn visible<T>(
 /// Ends a turn whose operation failed by decree; called after the failure has been reported.
 pub fn failed(thread: &mut Thread) {
     let _busy = Busy::enter(thread);
-    done(thread);
+    let mut sched = state::lock();
+    sched.entry(thread).failed = true;
+    sched.finish(thread);
 }
 
 /// A visible operation that may have to wait: `attempt` performs it or returns `None` when it would block.
@@ -106,9 +123,9 @@ pub fn blocking<T>(
         }
         match patience {
             Patience::Not => return None,
-            Patience::Timed if SCHED.lock().times_out(thread) => return None,
+            Patience::Timed if state::lock().times_out(thread) => return None,
             Patience::Timed | Patience::Forever => {
-                if SCHED.lock().set_aside(thread, patience == Patience::Timed) {
+                if state::lock().set_aside(thread, patience == Patience::Timed) {
                     // Cancelled while waiting: give up, the caller acts on it.
                     return None;
                 }
@@ -117,10 +134,13 @@ pub fn blocking<T>(
     }
 }
 
-/// A plain access, in a run that has stop points: parks the thread if this is one.
+/// A plain access: parks the thread if this is one of its stop points, waits for its turn if accesses are visible.
 #[inline]
 pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
     if thread.stops != 0 {
         schedule::access(thread, pc, aux, address, bytes);
+    }
+    if visible::on() {
+        visible::access(thread, pc, aux, address);
     }
 }

@@ -8,14 +8,14 @@
 //! After the last step come the stop points: a thread is parked before a certain access. When all are parked at the
 //! same time, the run has shown what it was meant to show. Without stop points the run goes on under the strategy.
 
-use super::state::{Entry, Grant, NOBODY, Phase, SCHED, Sched};
+use super::state::{self, Entry, Grant, NOBODY, Phase, Sched};
 use super::watch;
 use crate::thread::Thread;
 use crate::{init, real};
 use core::sync::atomic::Ordering;
 use raddle_wire::Header;
 use raddle_wire::region::{BLOB_OFFSET, MODULES_OFFSET, ModuleEntry, outcome};
-use raddle_wire::step::{self, HEAD_WORDS, PLACE_CODE, STOP_WORDS, StepWord};
+use raddle_wire::step::{self, HEAD_WORDS, PLACE_CODE, SITE_WORDS, STOP_WORDS, StepWord};
 
 pub const STOPS_MAX: usize = 8;
 
@@ -95,13 +95,18 @@ pub fn load(sched: &mut Sched, header: &'static Header) {
     let total = header.blob_bytes as usize / 8;
     let replay = &mut sched.replay;
     replay.words = words;
-    let (threads, steps, stops, blocks) = if total >= HEAD_WORDS {
-        (replay.word(0) as usize, replay.word(1) as usize, replay.word(2) as usize, replay.word(3) as usize)
-    } else {
-        (0, 0, usize::MAX, 0)
-    };
-    let needed =
+    let mut head = [usize::MAX; HEAD_WORDS];
+    if total >= HEAD_WORDS {
+        for (at, word) in head.iter_mut().enumerate() {
+            *word = replay.word(at) as usize;
+        }
+    }
+    let [threads, steps, stops, blocks, sites, payload] = head;
+    let before_sites =
         threads.saturating_add(steps).saturating_add(stops.saturating_mul(STOP_WORDS)).saturating_add(blocks);
+    let needed = before_sites
+        .saturating_add(sites.saturating_mul(SITE_WORDS))
+        .saturating_add(payload.saturating_add(7) / 8);
     if stops > STOPS_MAX || needed.saturating_add(HEAD_WORDS) > total {
         crate::message::fatal(format_args!("the schedule in the shared region is damaged"));
     }
@@ -123,11 +128,16 @@ pub fn load(sched: &mut Sched, header: &'static Header) {
             parked: false,
         };
     }
+    let at = HEAD_WORDS + before_sites;
+    for i in 0..sites {
+        let address = replay.word(at + i * SITE_WORDS) as usize;
+        super::visible::add_site(address + module_bias(header, replay.word(at + i * SITE_WORDS + 1)));
+    }
     replay.loaded = true;
 }
 
 /// Where the module with this file name is loaded.
-fn module_bias(header: &Header, name_hash: u64) -> usize {
+pub fn module_bias(header: &Header, name_hash: u64) -> usize {
     if name_hash == 0 {
         return 0;
     }
@@ -255,7 +265,7 @@ fn diverge(sched: &mut Sched, index: usize, expected: Option<StepWord>) -> ! {
         header.party_count.store(1, Ordering::Relaxed);
         header.outcome.store(outcome::DIVERGED, Ordering::Release);
     }
-    real::exit_group(raddle_wire::region::OUTCOME_STATUS)
+    state::end_run()
 }
 
 /// Nobody has moved for a while.
@@ -297,7 +307,7 @@ pub fn next_to_wake(sched: &Sched, on: usize) -> Option<usize> {
 #[cold]
 #[inline(never)]
 pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
-    let mut sched = SCHED.lock();
+    let mut sched = state::lock();
     if !reached(&mut sched, thread, pc, address, bytes) {
         return;
     }

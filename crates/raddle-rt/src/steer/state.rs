@@ -1,9 +1,11 @@
 //! The scheduler's state: one entry a thread, under one lock, and the futex on which each thread waits for its turn.
 
-use super::{Request, schedule, strategy};
-use crate::spin::Spin;
+use super::{Request, debugger, journal, profile, schedule, strategy};
+use crate::spin::{Spin, SpinGuard};
 use crate::thread::Thread;
 use crate::{init, real};
+use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use raddle_wire::region::{PARTIES_MAX, option, outcome, steer};
 use raddle_wire::step;
@@ -20,6 +22,7 @@ pub fn on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
+/// In the order of `raddle_wire::region::PHASES`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// No such thread.
@@ -54,9 +57,15 @@ pub struct Entry {
     pub woken: bool,
     pub ticket: u64,
     pub cancelled: bool,
+    /// The operation of this turn did not succeed.
+    pub failed: bool,
     /// The thread let others go first.
     pub yielded: bool,
     pub priority: u64,
+    /// `pos`: the priority belongs to the operation that the thread is at.
+    pub drawn: bool,
+    /// `surw`: interesting operations that the thread and its future descendants still have, as far as is known.
+    pub weight: u64,
     /// Index into the schedule's thread table, or `NOBODY`.
     pub schedule_thread: u32,
     pub access: schedule::ParkedAccess,
@@ -77,8 +86,11 @@ impl Entry {
             woken: false,
             ticket: 0,
             cancelled: false,
+            failed: false,
             yielded: false,
             priority: 0,
+            drawn: false,
+            weight: 0,
             schedule_thread: NOBODY,
             access: schedule::ParkedAccess::new(),
         }
@@ -113,14 +125,53 @@ pub struct Sched {
     pub strategy: u32,
     pub parameters: [u64; 8],
     pub replay: schedule::Replay,
+    /// Futex word of a thread that is to be woken when the lock is released.
+    woken: *const AtomicU32,
     pub change_points: [u64; strategy::pct::DEPTH_MAX],
+    pub walk: strategy::surw::Walk,
+    profiled: bool,
     barriers: [Barrier; BARRIERS_MAX],
 }
 
 // SAFETY: the thread pointers are only followed under the lock or by their own threads.
 unsafe impl Send for Sched {}
 
-pub static SCHED: Spin<Sched> = Spin::new(Sched {
+/// The scheduler's state under its lock. A thread that is to be woken is woken after the lock has been released: on one
+/// processor it would otherwise run at once, only to find the lock taken.
+pub struct Held {
+    guard: ManuallyDrop<SpinGuard<'static, Sched>>,
+}
+
+pub fn lock() -> Held {
+    Held { guard: ManuallyDrop::new(SCHED.lock()) }
+}
+
+impl Deref for Held {
+    type Target = Sched;
+    fn deref(&self) -> &Sched {
+        &self.guard
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut Sched {
+        &mut self.guard
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let woken = core::mem::replace(&mut self.guard.woken, core::ptr::null());
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.guard) };
+        if !woken.is_null() {
+            // SAFETY: the word belongs to an entry of the static table.
+            real::futex_wake_private(unsafe { &*woken });
+        }
+    }
+}
+
+static SCHED: Spin<Sched> = Spin::new(Sched {
     entries: [const { Entry::new() }; ENTRIES_MAX],
     used: 0,
     chosen: NOBODY,
@@ -132,7 +183,10 @@ pub static SCHED: Spin<Sched> = Spin::new(Sched {
     strategy: 0,
     parameters: [0; 8],
     replay: schedule::Replay::new(),
+    woken: core::ptr::null(),
     change_points: [0; strategy::pct::DEPTH_MAX],
+    walk: strategy::surw::Walk::new(),
+    profiled: false,
     barriers: [const { Barrier { address: 0, count: 0, arrived: 0, generation: 0 } }; BARRIERS_MAX],
 });
 
@@ -170,6 +224,7 @@ impl Sched {
         if !matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
             entry.phase = Phase::Waiting;
             entry.ticket = ticket;
+            entry.drawn = false;
         }
         if self.replay.active() {
             return schedule::arrive(self, thread);
@@ -184,12 +239,23 @@ impl Sched {
         Grant::Wait
     }
 
+    pub fn is_acting(&mut self, thread: &Thread) -> bool {
+        self.entry(thread).phase == Phase::Acting
+    }
+
     /// The operation has been performed.
     pub fn finish(&mut self, thread: &mut Thread) {
         let me = thread.sched;
         let entry = &mut self.entries[me as usize];
         if entry.phase == Phase::Acting {
             entry.phase = Phase::Running;
+        }
+        let failed = core::mem::take(&mut entry.failed);
+        let request = entry.request;
+        if journal::on() && !raddle_wire::journal::has_payload(request.kind) {
+            let step =
+                step::StepWord { thread: me as u16, kind: request.kind, failed, ordinal: thread.steps };
+            journal::turn(step, request.pc, request.object as u64);
         }
         self.run_length = if self.last == me { self.run_length + 1 } else { 1 };
         if self.last != me {
@@ -198,6 +264,9 @@ impl Sched {
             }
         }
         self.last = me;
+        if self.profiled {
+            profile::count(thread, self.entries[me as usize].request.object);
+        }
         if self.run_length > SPIN_TURNS_MAX {
             self.entries[me as usize].yielded = true;
         }
@@ -237,9 +306,19 @@ impl Sched {
 
     /// Chooses who is next, and wakes it if it is waiting.
     pub fn choose(&mut self) {
+        if strategy::looks_ahead(self.strategy)
+            && self.entries[..self.used].iter().any(|entry| entry.phase == Phase::Running)
+        {
+            // The last one to arrive chooses.
+            self.chosen = NOBODY;
+            return;
+        }
         self.decisions += 1;
         if let Some(header) = init::header() {
             header.steps.store(self.decisions, Ordering::Relaxed);
+            if header.report.load(Ordering::Relaxed) != 0 {
+                self.report();
+            }
         }
         let any_fresh = self.entries[..self.used].iter().any(|entry| entry.eligible() && !entry.yielded);
         let mut best = NOBODY;
@@ -257,6 +336,7 @@ impl Sched {
         }
         self.chosen = best;
         if best != NOBODY {
+            strategy::chosen(self, best as usize);
             self.wake(best as usize);
             return;
         }
@@ -272,7 +352,12 @@ impl Sched {
         let entry = &mut self.entries[index];
         if entry.phase != Phase::Running {
             entry.grant.store(1, Ordering::Release);
-            real::futex_wake(&entry.grant, 1);
+            let word = core::ptr::from_ref(&entry.grant);
+            let before = core::mem::replace(&mut self.woken, word);
+            if !before.is_null() && before != word {
+                // SAFETY: the word belongs to an entry of the static table.
+                real::futex_wake_private(unsafe { &*before });
+            }
         }
     }
 
@@ -322,6 +407,16 @@ impl Sched {
         self.conclude_with(what, |_, entry| part(entry))
     }
 
+    /// The run makes no progress: where is everybody?
+    pub fn report(&mut self) -> ! {
+        for entry in &mut self.entries[..self.used] {
+            if entry.phase == Phase::Running && super::watch::asleep(entry.os_tid) {
+                entry.phase = Phase::Away;
+            }
+        }
+        self.conclude(outcome::STUCK, |entry| !matches!(entry.phase, Phase::Free | Phase::Ended))
+    }
+
     fn conclude_with(&mut self, what: u32, part: impl Fn(usize, &Entry) -> bool) -> ! {
         if let Some(header) = init::header() {
             let mut count = 0;
@@ -346,6 +441,7 @@ impl Sched {
                 party.object.store(object as u64, Ordering::Relaxed);
                 party.holder.store(holder, Ordering::Relaxed);
                 party.ordinal.store(steps, Ordering::Relaxed);
+                party.phase.store(entry.phase as u32, Ordering::Relaxed);
                 let detail = entry.access.bytes as u64 | u64::from(entry.access.aux) << 32;
                 party.detail.store(if parked { detail } else { 0 }, Ordering::Relaxed);
                 count += 1;
@@ -353,7 +449,7 @@ impl Sched {
             header.party_count.store(count as u32, Ordering::Relaxed);
             header.outcome.store(what, Ordering::Release);
         }
-        real::exit_group(raddle_wire::region::OUTCOME_STATUS)
+        end_run()
     }
 
     fn barrier(&mut self, address: usize) -> Option<&mut Barrier> {
@@ -367,6 +463,14 @@ impl Sched {
     }
 }
 
+/// The run has shown what it was to show.
+pub fn end_run() -> ! {
+    if debugger::on() {
+        debugger::stop();
+    }
+    real::exit_group(raddle_wire::region::OUTCOME_STATUS)
+}
+
 pub const fn join_token(index: u32) -> usize {
     1 << 63 | index as usize
 }
@@ -374,12 +478,16 @@ pub const fn join_token(index: u32) -> usize {
 /// Starts steering with the main thread, if the run is to be steered.
 pub fn adopt_main(main: &mut Thread) {
     let Some(header) = init::header() else { return };
+    main.path = step::hash(step::HASH_START, b"1");
+    main.name[0] = b'1';
+    if header.steer == steer::NOISE {
+        strategy::noise::start(header);
+    }
     if !matches!(header.steer, steer::CONTROL | steer::REPLAY) {
         return;
     }
-    main.path = step::hash(step::HASH_START, b"1");
-    let mut sched = SCHED.lock();
-    sched.random = header.seed;
+    let mut sched = lock();
+    sched.random = super::server::seed(header);
     sched.strategy = header.strategy;
     sched.parameters = header.parameters;
     if header.steer == steer::REPLAY {
@@ -388,7 +496,11 @@ pub fn adopt_main(main: &mut Thread) {
             sched.strategy = raddle_wire::region::strategy::ROUND_ROBIN;
         }
     }
-    strategy::prepare(&mut sched);
+    journal::start(header);
+    debugger::start(header);
+    super::visible::start(header);
+    sched.profiled = header.options & option::PROFILE != 0;
+    strategy::prepare(&mut sched, header);
     register(&mut sched, main);
     sched.chosen = 0;
     ON.store(true, Ordering::Relaxed);
@@ -413,6 +525,8 @@ fn register(sched: &mut Sched, thread: &mut Thread) {
     entry.index = thread.index;
     entry.priority = priority;
     entry.schedule_thread = schedule_thread;
+    strategy::surw::registered(sched, at, thread.path);
+    journal::born(at as u32, thread.parent);
 }
 
 /// More threads than the table holds: better to run free than to stop the program.
@@ -427,27 +541,54 @@ fn drop_out() {
 pub fn add_child(parent: &mut Thread, child: &mut Thread) {
     parent.children += 1;
     child.path = step::child_hash(parent.path, parent.children);
+    child.parent_path = parent.path;
+    child.name = child_name(&parent.name, parent.children);
     if on() {
-        register(&mut SCHED.lock(), child);
+        let mut sched = lock();
+        register(&mut sched, child);
+        strategy::surw::born(&mut sched, parent.sched, child.sched);
     }
+}
+
+/// `1.2` and 3 make `1.2.3`, as far as there is room.
+fn child_name(parent: &[u8; 16], mut n: u32) -> [u8; 16] {
+    let mut name = [0; 16];
+    let mut used = parent.iter().position(|&byte| byte == 0).unwrap_or(15).min(15);
+    name[..used].copy_from_slice(&parent[..used]);
+    let mut digits = [0u8; 11];
+    let mut count = 0;
+    while n > 0 {
+        digits[count] = b'0' + (n % 10) as u8;
+        n /= 10;
+        count += 1;
+    }
+    digits[count] = b'.';
+    for &digit in digits[..=count].iter().rev() {
+        if used < 15 {
+            name[used] = digit;
+            used += 1;
+        }
+    }
+    name
 }
 
 /// The new thread runs and knows its own thread id.
 pub fn start(thread: &mut Thread) {
     if on() && thread.sched != NOBODY {
-        SCHED.lock().entry(thread).os_tid = thread.os_tid.load(Ordering::Relaxed);
+        lock().entry(thread).os_tid = thread.os_tid.load(Ordering::Relaxed);
+        debugger::name(thread);
     }
 }
 
 /// The thread's last operation; called inside its turn.
 pub fn end_thread(thread: &mut Thread) {
-    let mut sched = SCHED.lock();
+    let mut sched = lock();
     sched.entry(thread).phase = Phase::Ended;
     release(&mut sched, join_token(thread.index));
 }
 
 pub fn has_ended(index: u32) -> bool {
-    let sched = SCHED.lock();
+    let sched = lock();
     sched.entries[..sched.used].iter().any(|entry| entry.index == index && entry.phase == Phase::Ended)
 }
 
@@ -461,12 +602,12 @@ fn release(sched: &mut Sched, object: usize) {
 
 /// An object changed: threads set aside for it may try again. Called inside the releasing thread's turn.
 pub fn released(object: usize) {
-    release(&mut SCHED.lock(), object);
+    release(&mut lock(), object);
 }
 
 /// The thread begins to wait on a condition variable or futex word.
 pub fn begin_wait(thread: &Thread, on: usize) {
-    let mut sched = SCHED.lock();
+    let mut sched = lock();
     sched.tickets += 1;
     let ticket = sched.tickets;
     let entry = sched.entry(thread);
@@ -477,7 +618,7 @@ pub fn begin_wait(thread: &Thread, on: usize) {
 
 /// Has the thread's wait been answered? Ends the wait if so, or if `give_up`.
 pub fn signalled(thread: &Thread, give_up: bool) -> bool {
-    let mut sched = SCHED.lock();
+    let mut sched = lock();
     let entry = sched.entry(thread);
     let woken = entry.woken;
     if woken || give_up {
@@ -489,7 +630,7 @@ pub fn signalled(thread: &Thread, give_up: bool) -> bool {
 
 /// Wakes up to `count` threads that wait on `on`; how many there were.
 pub fn signal(on: usize, count: usize) -> usize {
-    let mut sched = SCHED.lock();
+    let mut sched = lock();
     let mut woken = 0;
     while woken < count {
         let waiters = sched.entries[..sched.used].iter().filter(|e| e.waits_on == on && !e.woken).count();
@@ -519,7 +660,7 @@ pub fn signal(on: usize, count: usize) -> usize {
 
 /// A cancellation request reaches a thread that waits in the runtime.
 pub fn cancel(index: u32) {
-    let mut sched = SCHED.lock();
+    let mut sched = lock();
     let used = sched.used;
     for entry in &mut sched.entries[..used] {
         if entry.index == index && entry.phase != Phase::Ended {
@@ -533,25 +674,25 @@ pub fn cancel(index: u32) {
 }
 
 pub fn is_cancelled(thread: &Thread) -> bool {
-    thread.sched != NOBODY && SCHED.lock().entry(thread).cancelled
+    thread.sched != NOBODY && lock().entry(thread).cancelled
 }
 
 /// The thread lets others go first.
 pub fn yielded(thread: &Thread) {
     if thread.sched != NOBODY {
-        SCHED.lock().entry(thread).yielded = true;
+        lock().entry(thread).yielded = true;
     }
 }
 
 pub fn barrier_init(address: usize, count: u32) {
-    if let Some(barrier) = SCHED.lock().barrier(address) {
+    if let Some(barrier) = lock().barrier(address) {
         *barrier = Barrier { address, count, arrived: 0, generation: barrier.generation.wrapping_add(1) };
     }
 }
 
 /// The thread enters a barrier: its generation, and whether the thread was the last one.
 pub fn arrive_barrier(address: usize) -> (u32, bool) {
-    let mut sched = SCHED.lock();
+    let mut sched = lock();
     let Some(barrier) = sched.barrier(address) else { return (0, true) };
     let generation = barrier.generation;
     barrier.arrived += 1;
@@ -565,7 +706,7 @@ pub fn arrive_barrier(address: usize) -> (u32, bool) {
 }
 
 pub fn barrier_passed(address: usize, generation: u32) -> bool {
-    SCHED.lock().barrier(address).is_none_or(|barrier| barrier.generation != generation)
+    lock().barrier(address).is_none_or(|barrier| barrier.generation != generation)
 }
 
 /// In a forked child.

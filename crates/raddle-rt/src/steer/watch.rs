@@ -4,7 +4,7 @@
 //! after a while: if the chosen thread is asleep, it is passed over until it comes back.
 
 use super::schedule;
-use super::state::{NOBODY, Phase, SCHED};
+use super::state::{self, NOBODY, Phase};
 use crate::real;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -22,13 +22,13 @@ static CHANGED_MS: AtomicU64 = AtomicU64::new(0);
 
 pub fn sleep_until_granted(thread: &Thread) {
     let grant = {
-        let mut sched = SCHED.lock();
+        let mut sched = state::lock();
         core::ptr::from_ref(&sched.entry(thread).grant)
     };
     // SAFETY: entries live in a static table.
     let grant = unsafe { &*grant };
     while grant.load(Ordering::Acquire) == 0 {
-        real::futex_wait(grant, 0, Some(LOOK_AFTER_US));
+        real::futex_wait_private(grant, 0, LOOK_AFTER_US);
         if grant.load(Ordering::Acquire) == 0 {
             look();
         }
@@ -36,7 +36,14 @@ pub fn sleep_until_granted(thread: &Thread) {
 }
 
 fn look() {
-    let mut sched = SCHED.lock();
+    if super::debugger::on() {
+        // Time passes while somebody thinks.
+        return;
+    }
+    let mut sched = state::lock();
+    if crate::init::header().is_some_and(|header| header.report.load(Ordering::Relaxed) != 0) {
+        sched.report();
+    }
     let (steps, now) = (sched.decisions, real::now_ms());
     if SEEN.swap(steps, Ordering::Relaxed) != steps || CHANGED_MS.load(Ordering::Relaxed) == 0 {
         CHANGED_MS.store(now, Ordering::Relaxed);
@@ -52,11 +59,25 @@ fn look() {
     }
     let chosen = sched.chosen;
     if chosen == NOBODY {
-        // Everybody who could go is outside the runtime's reach: only the outside world can help.
+        // Everybody who could go is outside the runtime's reach: only the outside world can help. Or the choice waits
+        // for threads that have not arrived, and those asleep in the kernel may never do.
+        let mut passed = false;
+        for index in 0..sched.used {
+            let entry = &mut sched.entries[index];
+            if entry.phase == Phase::Running && asleep(entry.os_tid) {
+                entry.phase = Phase::Away;
+                passed = true;
+            }
+        }
+        if passed {
+            CHANGED_MS.store(now, Ordering::Relaxed);
+            sched.choose();
+        }
         return;
     }
     let due = &mut sched.entries[chosen as usize];
-    if due.phase == Phase::Running && asleep(due.os_tid) {
+    // A thread whose visible access is over but for its turn may be asleep as well.
+    if matches!(due.phase, Phase::Running | Phase::Acting) && asleep(due.os_tid) {
         due.phase = Phase::Away;
         CHANGED_MS.store(now, Ordering::Relaxed);
         sched.choose();

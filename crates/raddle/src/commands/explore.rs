@@ -1,21 +1,17 @@
 //! `raddle explore`: many runs of one program under a strategy, and the distinct ways in which they ended.
 
 use super::{Ctx, Exit};
-use crate::launch::Launch;
+use crate::launch::exploring::{self, Plan};
 use crate::launch::process::describe as describe_status;
-use crate::launch::recording;
-use crate::launch::steering::{self, Outcome};
+use crate::launch::shared_sites::VisibleAccesses;
+use crate::launch::shrinking;
 use crate::launch::target::Target;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use raddle_explore::{Campaign, Ending, Observation, Strategy};
-use raddle_trace::observed_schedule::observed_schedule;
-use raddle_trace::region::RegionConfig;
-use raddle_wire::region::steer;
+use raddle_explore::{Ending, Estimate, Observation, Seen, Strategy};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs a program many times, each time with its threads in another order, and counts the distinct outcomes.
@@ -32,16 +28,21 @@ use std::time::{Duration, Instant};
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// random, round-robin, queue, pct[:DEPTH] or delay[:DELAYS].
+    /// random, round-robin, queue, pct[:DEPTH], pos, surw, delay[:DELAYS] or
+    /// noise[:probability=PER-MILLE,strength=MICROSECONDS,where=before|after|both,only=OPERATION+OPERATION].
     #[arg(long, default_value = "random")]
     strategy: Strategy,
+    /// Which memory accesses are scheduling points besides synchronisation: none (sync), those to memory that several
+    /// threads use and one of them writes (shared; found out in a run before), or all.
+    #[arg(long, value_enum, default_value_t = VisibleAccesses::Sync)]
+    visible: VisibleAccesses,
     /// How many runs.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     runs: u64,
     /// Seed of the first run.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Decisions of a typical run, which pct and delay need (default: measured in the runs before).
+    /// Decisions of a typical run, which pct and delay need (default: measured in a run before).
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
     /// Stop at the first error.
@@ -53,6 +54,10 @@ pub struct Args {
     /// Runs at the same time (default: one for each processor).
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
+    /// Start the program for each run. Otherwise it is started once for each worker and forked before its first own code,
+    /// which is several times faster.
+    #[arg(long)]
+    exec: bool,
     /// Folder for schedules.
     #[arg(long, value_name = "DIR", default_value = ".raddle")]
     keep: PathBuf,
@@ -62,17 +67,47 @@ pub struct Args {
 }
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
-    let launch = args.target.launch()?;
+    let mut launch = args.target.launch()?;
+    launch.fixed_addresses |= args.strategy.needs_fixed_addresses();
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, std::sync::Arc::clone(&stop)).context("cannot catch signals")?;
     }
+    let timeout = Duration::from_secs(args.timeout);
+    let (options, site_names) = args.visible.settings(&launch, args.seed, timeout)?;
+    let mut estimate = Estimate::default();
+    if args.strategy.needs_estimate() {
+        estimate = exploring::estimate(&launch, options, site_names.clone(), args.seed, timeout)?;
+    }
+    if let Some(steps) = args.steps {
+        estimate.steps = steps;
+    }
+    let plan = Plan {
+        launch: &launch,
+        strategy: args.strategy,
+        estimate,
+        options,
+        site_names,
+        seed: args.seed,
+        runs: args.runs,
+        first: args.first,
+        timeout,
+        workers: args.workers.unwrap_or_else(|| exploring::processors().len()),
+        exec: args.exec,
+    };
     let started = Instant::now();
-    let campaign = explore(&args, &launch, &stop, ctx)?;
+    let bar = progress(ctx, args.runs);
+    let campaign = exploring::explore(&plan, &stop, &|campaign| {
+        bar.set_position(campaign.runs());
+        bar.set_message(format!("{} outcomes", campaign.distinct()));
+    })?;
+    bar.finish_and_clear();
+    let elapsed = started.elapsed();
     let mut kept = Vec::new();
     for (number, (observation, seen)) in campaign.outcomes().into_iter().enumerate() {
-        let schedule = if observation.ending.is_error() && !matches!(observation.ending, Ending::TimedOut) {
-            Some(keep_schedule(&args, &launch, number, seen, ctx)?)
+        let schedule = if observation.ending.is_error() && !matches!(observation.ending, Ending::TimedOut(_))
+        {
+            keep_schedule(&args, &plan, number, (observation, seen), &stop)?
         } else {
             None
         };
@@ -95,7 +130,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
     }
     if !ctx.quiet {
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = elapsed.as_secs_f64();
         eprintln!(
             "raddle: {} runs under {} in {seconds:.1} s ({:.0} runs/s): {} distinct outcomes, {} of them errors{}",
             campaign.runs(),
@@ -109,117 +144,40 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     Ok(if campaign.errors() > 0 { Exit::Found } else { Exit::Clean })
 }
 
-fn explore(args: &Args, launch: &Launch, stop: &AtomicBool, ctx: &Ctx) -> anyhow::Result<Campaign> {
-    let workers = args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
-    let campaign = Mutex::new(Campaign::default());
-    let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
-    let next = AtomicU64::new(0);
-    let done = AtomicBool::new(false);
-    let bar = progress(ctx, args.runs);
-    std::thread::scope(|scope| {
-        for _ in 0..workers.max(1) {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) && !done.load(Ordering::Relaxed) {
-                    let run = next.fetch_add(1, Ordering::Relaxed);
-                    if run >= args.runs {
-                        break;
-                    }
-                    let seed = args.seed.wrapping_add(run);
-                    match one_run(args, launch, seed) {
-                        Ok((observation, steps)) => {
-                            let error = observation.ending.is_error();
-                            let mut campaign = campaign.lock().expect("no holder panics");
-                            campaign.add(run, seed, steps, observation);
-                            bar.set_position(campaign.runs());
-                            bar.set_message(format!("{} outcomes", campaign.distinct()));
-                            if error && args.first {
-                                done.store(true, Ordering::Relaxed);
-                            }
-                        }
-                        Err(error) => {
-                            *failure.lock().expect("no holder panics") = Some(error);
-                            done.store(true, Ordering::Relaxed);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    bar.finish_and_clear();
-    match failure.into_inner().expect("no holder panics") {
-        Some(error) => Err(error),
-        None => Ok(campaign.into_inner().expect("no holder panics")),
-    }
-}
-
-/// Decisions that a strategy plans for when nothing is known yet.
-const STEPS_UNKNOWN: u64 = 200;
-
-fn config(args: &Args, seed: u64) -> RegionConfig {
-    // The estimate must not depend on other runs: the same seed has to give the same run.
-    let (strategy, parameters) = args.strategy.encode(args.steps.unwrap_or(STEPS_UNKNOWN));
-    RegionConfig {
-        observe: 0,
-        steer: steer::CONTROL,
-        options: 0,
-        seed,
-        strategy,
-        parameters,
-        ..RegionConfig::default()
-    }
-}
-
-fn one_run(args: &Args, launch: &Launch, seed: u64) -> anyhow::Result<(Observation, u64)> {
-    let timeout = Duration::from_secs(args.timeout);
-    let (steered, stdout) = steering::run_captured(launch, &config(args, seed), timeout)?;
-    let ending = match &steered.outcome {
-        Outcome::Ended(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => Ending::Exit(code),
-            (None, signal) => Ending::Signal(signal.unwrap_or(0)),
-        },
-        Outcome::Deadlock(parties) => {
-            let mut waits: Vec<String> = parties
-                .iter()
-                .map(|party| format!("{} at {}", party.operation.map_or("?", |kind| kind.word()), party.site))
-                .collect();
-            waits.sort();
-            Ending::Deadlock(waits)
-        }
-        Outcome::TimedOut => Ending::TimedOut,
-        Outcome::Parked(_) | Outcome::Diverged(_) | Outcome::Stuck(_) => Ending::Stuck,
-    };
-    Ok((Observation { ending, stdout }, steered.steps))
-}
-
-/// Repeats a run with the recorder on, and keeps its schedule.
+/// Makes a schedule of the first run that showed an outcome, as small as can be, and keeps it.
 fn keep_schedule(
     args: &Args,
-    launch: &Launch,
+    plan: &Plan<'_>,
     number: usize,
-    seen: &raddle_explore::Seen,
-    ctx: &Ctx,
-) -> anyhow::Result<String> {
+    (observation, seen): (&Observation, &Seen),
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<String>> {
+    let about = format!("seed {} under {}", seen.first_seed, args.strategy);
+    let Some(kept) = shrinking::keep(plan, seen.first_seed, observation, &about, stop)? else {
+        return Ok(None);
+    };
     std::fs::create_dir_all(&args.keep).with_context(|| {
         format!("cannot create the folder {}; choose another with --keep", args.keep.display())
     })?;
-    let trace = args.keep.join(format!("{}-{}.trace", args.target.name(), number + 1));
-    let schedule = trace.with_extension("schedule");
-    let mut config = config(args, seen.first_seed);
-    config.observe = raddle_wire::region::observe::RECORD;
-    recording::record_silently(launch, &config, &trace, Duration::from_secs(args.timeout), ctx)?;
-    let about = format!("seed {} under {}", seen.first_seed, args.strategy);
-    let text = observed_schedule(raddle_trace::open(&trace)?.as_mut(), &about)?.to_text();
-    std::fs::write(&schedule, text).with_context(|| format!("cannot write {}", schedule.display()))?;
-    Ok(schedule.display().to_string())
+    let path = args.keep.join(format!("{}-{}.schedule", args.target.name(), number + 1));
+    std::fs::write(&path, kept.schedule.to_text())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let doubt = if kept.replayed { "" } else { ", which a replay did not show again" };
+    Ok(Some(format!(
+        "{}: {} switches, {} when found{doubt}",
+        path.display(),
+        kept.switches,
+        kept.found_switches
+    )))
 }
 
-fn line(observation: &Observation, seen: &raddle_explore::Seen, schedule: Option<&str>) -> String {
+fn line(observation: &Observation, seen: &Seen, schedule: Option<&str>) -> String {
     let ending = match &observation.ending {
         Ending::Exit(code) => format!("ended with status {code}"),
         Ending::Signal(signal) => describe_status(std::process::ExitStatus::from_raw(*signal)),
         Ending::Deadlock(waits) => format!("deadlock of {} threads ({})", waits.len(), waits.join(", ")),
-        Ending::Stuck => "came to a standstill".to_owned(),
-        Ending::TimedOut => "took too long".to_owned(),
+        Ending::Stuck(threads) => format!("came to a standstill{}", list(threads)),
+        Ending::TimedOut(threads) => format!("took too long{}", list(threads)),
     };
     let output = match String::from_utf8_lossy(&observation.stdout).trim_end() {
         "" => String::new(),
@@ -230,6 +188,11 @@ fn line(observation: &Observation, seen: &raddle_explore::Seen, schedule: Option
         "{:>7} x  {ending}{output}  (first: run {}, seed {}{kept})",
         seen.count, seen.first_run, seen.first_seed
     )
+}
+
+/// What each thread was doing.
+fn list(threads: &[String]) -> String {
+    if threads.is_empty() { String::new() } else { format!(": one thread {}", threads.join(", one ")) }
 }
 
 fn progress(ctx: &Ctx, runs: u64) -> ProgressBar {

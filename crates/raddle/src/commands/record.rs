@@ -6,7 +6,7 @@ use crate::launch::recording::{Recording, record};
 use crate::launch::target::Target;
 use raddle_explore::Strategy;
 use raddle_trace::region::{MessageLevel, RegionConfig};
-use raddle_wire::region::{option, steer};
+use raddle_wire::region::option;
 use std::path::PathBuf;
 
 /// Runs a program once and keeps a trace of what its threads did.
@@ -49,8 +49,7 @@ pub struct What {
     /// Do not record allocations.
     #[arg(long)]
     pub no_allocations: bool,
-    /// Decide which thread goes next: random, round-robin, queue, pct[:DEPTH] or delay[:DELAYS] (default: the threads
-    /// run free).
+    /// Decide which thread goes next, as `raddle explore --strategy` does (default: the threads run free).
     #[arg(long, value_name = "STRATEGY")]
     pub strategy: Option<Strategy>,
     /// Seed of the run's one source of randomness.
@@ -76,7 +75,7 @@ impl What {
         }
         let mut config = RegionConfig { options, seed: self.seed, ..RegionConfig::default() };
         if let Some(strategy) = self.strategy {
-            config.steer = steer::CONTROL;
+            config.steer = strategy.steer();
             (config.strategy, config.parameters) = strategy.encode(STEPS_UNKNOWN);
         }
         config

@@ -5,9 +5,11 @@ use crate::compiler::Refusal;
 use crate::hunt::confirm::describe;
 use crate::hunt::unordered;
 use crate::launch::process::{describe as describe_status, shell_status};
-use crate::launch::steering::{self, Outcome, Steered, Streams};
+use crate::launch::shrinking;
+use crate::launch::steering::{self, Outcome, Steered, Streams, Then};
 use crate::launch::target::Target;
 use anyhow::Context;
+use raddle_explore::Strategy;
 use raddle_findings::FindingsFile;
 use raddle_trace::schedule::Schedule;
 use raddle_wire::region::option;
@@ -24,6 +26,8 @@ use std::time::Duration;
 ///   raddle replay 1f3a09c2
 ///   raddle replay .raddle/1f3a09c2.schedule bank.c
 ///   raddle replay --repeat 20 race.schedule -- ./server --selftest
+///   raddle replay --gdb 1f3a09c2
+///   raddle replay --then random --seed 7 prefix.schedule bank.c
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -41,6 +45,19 @@ pub struct Args {
     /// Seconds after which a run is stopped.
     #[arg(long, value_name = "S", default_value_t = 30)]
     timeout: u64,
+    /// After the last step let this strategy decide (as `raddle explore --strategy`; default: round robin).
+    #[arg(long, value_name = "STRATEGY")]
+    then: Option<Strategy>,
+    /// Seed of that strategy.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Run it in gdb. Threads are named by their spawn path, and gdb has control when the schedule has shown what it is
+    /// about: when all stop points are reached, or the program deadlocks, crashes or leaves the schedule.
+    #[arg(long, conflicts_with_all = ["repeat", "json"])]
+    gdb: bool,
+    /// With --gdb: commands for gdb, one option each, after which it ends; without them it is yours.
+    #[arg(long, value_name = "COMMAND", requires = "gdb")]
+    gdb_command: Vec<String>,
     /// Print the outcome as JSON.
     #[arg(long)]
     json: bool,
@@ -55,6 +72,20 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         false => args.target.launch()?,
     };
     let timeout = Duration::from_secs(args.timeout);
+    let then = match args.then {
+        Some(Strategy::Noise(_)) => {
+            return Err(
+                Refusal("noise lets the threads run free; --then takes the other strategies".into()).into()
+            );
+        }
+        Some(strategy) => Then::Strategy(strategy, args.seed),
+        None => Then::RoundRobin,
+    };
+    let config = steering::replay_config(&schedule, option::ALLOCATIONS, then)?;
+    if args.gdb {
+        let status = steering::debug(&launch, &config, &args.gdb_command)?;
+        return Ok(Exit::Status(shell_status(status)));
+    }
     let streams = if args.repeat > 1 { Streams::Silent } else { Streams::Inherited };
     let mut shown = 0;
     let mut first_failure = None;
@@ -68,7 +99,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             }
             continue;
         }
-        let steered = steering::replay(&launch, &schedule, option::ALLOCATIONS, streams, timeout)?;
+        let steered = steering::run(&launch, &config, streams, timeout)?;
         if shows(&schedule, &steered) {
             shown += 1;
         } else if first_failure.is_none() {
@@ -97,6 +128,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if let (Outcome::Ended(status), 1) = (&last.outcome, args.repeat)
         && schedule.stops.is_empty()
         && schedule.blocks.is_empty()
+        && schedule.expected.is_none()
     {
         return Ok(Exit::Status(shell_status(*status)));
     }
@@ -131,6 +163,9 @@ fn find(args: &Args) -> Result<PathBuf, Refusal> {
 
 /// Did the run show what the schedule promises?
 fn shows(schedule: &Schedule, steered: &Steered) -> bool {
+    if let Some(shown) = shrinking::shows(schedule, &steered.outcome) {
+        return shown;
+    }
     use raddle_predict::CandidateKind;
     let kind = if schedule.stops.is_empty() { CandidateKind::Deadlock } else { CandidateKind::DataRace };
     crate::hunt::confirm::shows(kind, schedule, steered).is_ok()

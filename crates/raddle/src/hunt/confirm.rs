@@ -116,7 +116,7 @@ pub fn shows(kind: CandidateKind, schedule: &Schedule, steered: &Steered) -> Res
         (Outcome::Parked(parties), true) => overlap(parties),
         (Outcome::Deadlock(parties), false) => blocked(schedule, parties),
         (Outcome::Ended(_), _) => Err("the program ended without showing it".into()),
-        (Outcome::TimedOut, _) => Err("the replay took too long and was stopped".into()),
+        (Outcome::TimedOut(_), _) => Err("the replay took too long and was stopped".into()),
         (outcome, _) => Err(describe(schedule, outcome, steered.steps)),
     }
 }
@@ -174,7 +174,7 @@ pub fn describe(schedule: &Schedule, outcome: &Outcome, steps: u64) -> String {
         },
         Outcome::Stuck(parties) => {
             let threads: Vec<String> =
-                parties.iter().map(|party| format!("{} at {}", name(party.path), party.site)).collect();
+                parties.iter().map(|party| format!("{} {}", name(party.path), party.state())).collect();
             format!("the replay came to a standstill after {steps} steps: {}", threads.join(", "))
         }
         Outcome::Deadlock(parties) => {
@@ -182,6 +182,11 @@ pub fn describe(schedule: &Schedule, outcome: &Outcome, steps: u64) -> String {
         }
         Outcome::Parked(_) => "all stop points were reached".into(),
         Outcome::Ended(_) => "the program ended".into(),
-        Outcome::TimedOut => "the run took too long".into(),
+        Outcome::TimedOut(parties) if parties.is_empty() => "the run took too long".into(),
+        Outcome::TimedOut(parties) => {
+            let threads: Vec<String> =
+                parties.iter().map(|party| format!("{} {}", name(party.path), party.state())).collect();
+            format!("the run took too long: thread {}", threads.join(", thread "))
+        }
     }
 }

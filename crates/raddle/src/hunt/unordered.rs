@@ -111,7 +111,7 @@ fn repeat(
         observe: observe::RECORD,
         steer: steer::REPLAY,
         options: options | option::MEMORY | option::THEN_ROUND_ROBIN,
-        blob: steering::blob(schedule)?,
+        blob: steering::blob(schedule, &[])?,
         ..RegionConfig::default()
     };
     record_silently(launch, &config, &path, timeout, ctx)?;

@@ -4,9 +4,13 @@
 //! program before it is started and refuses what cannot work, [`process`] starts it and stays out of its way,
 //! [`recording`] does all of it and keeps the trace.
 
+pub mod exploring;
 pub mod inspect;
 pub mod process;
 pub mod recording;
+pub mod server;
+pub mod shared_sites;
+pub mod shrinking;
 pub mod steering;
 pub mod target;
 

@@ -45,8 +45,7 @@ pub fn start(launch: &Launch, region: &Region, silent: bool) -> anyhow::Result<R
         command.env("LD_PRELOAD", with_preload(&RuntimeFiles::unpack()?));
     }
     if launch.fixed_addresses {
-        // SAFETY: `personality` is a bare system call, which is allowed between fork and exec.
-        unsafe { command.pre_exec(fix_addresses) };
+        fix_addresses_of(&mut command);
     }
     // Signals are caught from before the start: none may end Raddle while the program lives.
     let mut signals =
@@ -120,6 +119,12 @@ fn with_preload(runtime: &RuntimeFiles) -> OsString {
         value.push(others);
     }
     value
+}
+
+/// Starts the program with addresses that are the same each time.
+pub fn fix_addresses_of(command: &mut Command) {
+    // SAFETY: `personality` is a bare system call, which is allowed between fork and exec.
+    unsafe { command.pre_exec(fix_addresses) };
 }
 
 fn fix_addresses() -> std::io::Result<()> {

@@ -3,9 +3,12 @@
 use super::Launch;
 use crate::compiler::Refusal;
 use crate::runtime_files::RuntimeFiles;
+use raddle_explore::Strategy;
+use raddle_trace::journal::{Journal, place as place_of};
 use raddle_trace::region::{Region, RegionConfig};
-use raddle_trace::schedule::{Schedule, StepKind, StopPlace};
-use raddle_wire::region::{ENV_REGION, OUTCOME_STATUS, option, outcome, steer};
+use raddle_trace::schedule::{Schedule, StepKind, StopPlace, Visible};
+use raddle_trace::tables::Module;
+use raddle_wire::region::{ENV_REGION, OUTCOME_STATUS, PHASES, PartyEntry, option, outcome, steer};
 use raddle_wire::step::{self, StepWord};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -38,6 +41,18 @@ pub struct SteeredParty {
     pub writes: bool,
     /// What the schedule expected instead, in a divergence.
     pub expected: Option<StepWord>,
+    /// What it is doing, as the end of a sentence.
+    pub phase: &'static str,
+}
+
+impl SteeredParty {
+    /// What the thread is doing and where.
+    pub fn state(&self) -> String {
+        match self.operation {
+            Some(operation) => format!("{} ({} at {})", self.phase, operation.word(), self.site),
+            None => self.phase.to_owned(),
+        }
+    }
 }
 
 /// How a steered run ended.
@@ -52,8 +67,8 @@ pub enum Outcome {
     Diverged(Vec<SteeredParty>),
     /// Nothing moved any more.
     Stuck(Vec<SteeredParty>),
-    /// It took longer than allowed and was killed.
-    TimedOut,
+    /// It took longer than allowed and was ended. The threads and what they were doing, if the runtime could still say.
+    TimedOut(Vec<SteeredParty>),
 }
 
 /// A finished steered run.
@@ -64,6 +79,38 @@ pub struct Steered {
     pub steps: u64,
 }
 
+/// What decides after the last step of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    RoundRobin,
+    /// A strategy with this seed.
+    Strategy(Strategy, u64),
+}
+
+/// The region of a run along a schedule.
+pub fn replay_config(schedule: &Schedule, options: u64, then: Then) -> Result<RegionConfig, Refusal> {
+    let memory = if schedule.stops.is_empty() { options & !option::MEMORY } else { options | option::MEMORY };
+    let memory = memory | visible_options(&schedule.visible);
+    let mut config = RegionConfig {
+        observe: 0,
+        steer: steer::REPLAY,
+        options: memory,
+        blob: blob(schedule, &[])?,
+        ..RegionConfig::default()
+    };
+    match then {
+        Then::RoundRobin => config.options |= option::THEN_ROUND_ROBIN,
+        Then::Strategy(strategy, seed) => {
+            config.seed = seed;
+            (config.strategy, config.parameters) = strategy.encode(STEPS_AFTER);
+        }
+    }
+    Ok(config)
+}
+
+/// Decisions that a strategy is told to expect after the end of a schedule.
+const STEPS_AFTER: u64 = 200;
+
 /// Runs the program along a schedule.
 pub fn replay(
     launch: &Launch,
@@ -72,19 +119,49 @@ pub fn replay(
     streams: Streams,
     timeout: Duration,
 ) -> anyhow::Result<Steered> {
-    let memory = if schedule.stops.is_empty() { options & !option::MEMORY } else { options | option::MEMORY };
-    let config = RegionConfig {
-        observe: 0,
-        steer: steer::REPLAY,
-        options: memory | option::THEN_ROUND_ROBIN,
-        blob: blob(schedule)?,
-        ..RegionConfig::default()
-    };
-    run(launch, &config, streams, timeout)
+    run(launch, &replay_config(schedule, options, Then::RoundRobin)?, streams, timeout)
+}
+
+/// How long a run that takes too long has to say where its threads are before it is killed.
+pub const REPORT_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// Runs the program in gdb, which belongs to the user.
+pub fn debug(launch: &Launch, config: &RegionConfig, commands: &[String]) -> anyhow::Result<ExitStatus> {
+    let config = RegionConfig { options: config.options | option::DEBUGGER, ..config.clone() };
+    let region = create(&config)?;
+    let mut command = Command::new("gdb");
+    command.args(["-q", "-ex", "set startup-with-shell off", "-ex", "set pagination off"]);
+    command.arg("-ex").arg(format!("set environment {ENV_REGION} {}", region.env_value()));
+    if launch.preload {
+        let shared = RuntimeFiles::unpack()?.shared();
+        command.arg("-ex").arg(format!("set environment LD_PRELOAD {}", shared.display()));
+    }
+    if !commands.is_empty() {
+        command.arg("-batch");
+    }
+    command.args(["-ex", "run", "-ex", "info threads"]);
+    for line in commands {
+        command.arg("-ex").arg(line);
+    }
+    command.arg("--args").arg(&launch.program).args(&launch.arguments);
+    let status = command
+        .status()
+        .map_err(|error| Refusal(format!("cannot start gdb: {error}; install it, or leave out --gdb")))?;
+    Ok(status)
+}
+
+/// Options of a run in which these accesses are visible.
+pub fn visible_options(visible: &Visible) -> u64 {
+    // No access may be taken for redundant: each has its turn.
+    match visible {
+        Visible::Sync => 0,
+        Visible::Sites(_) => option::VISIBLE_SITES | option::MEMORY | option::KEEP_REDUNDANT,
+        Visible::All => option::VISIBLE_ALL | option::MEMORY | option::KEEP_REDUNDANT,
+    }
 }
 
 /// Most output of one run that is kept for comparison.
-const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+pub const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 
 /// As [`run`], silently, and hands over what the program printed.
 pub fn run_captured(
@@ -92,13 +169,60 @@ pub fn run_captured(
     config: &RegionConfig,
     timeout: Duration,
 ) -> anyhow::Result<(Steered, Vec<u8>)> {
-    use std::io::{Read, Seek};
     let mut output = tempfile::tempfile()?;
     let steered = run_with(launch, config, Streams::Silent, Some(output.try_clone()?), timeout)?;
+    Ok((steered, read_output(&mut output)?))
+}
+
+fn read_output(output: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
+    use std::io::{Read, Seek};
     output.rewind()?;
     let mut bytes = Vec::new();
     output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok((steered, bytes))
+    Ok(bytes)
+}
+
+/// A steered run with its turns.
+pub struct Journaled {
+    pub steered: Steered,
+    pub stdout: Vec<u8>,
+    pub journal: Journal,
+    pub modules: Vec<Module>,
+}
+
+/// As [`run_captured`], and hands over the journal of turns (which the configuration asks for).
+pub fn run_journaled(launch: &Launch, config: &RegionConfig, timeout: Duration) -> anyhow::Result<Journaled> {
+    let region = create(config)?;
+    let mut output = tempfile::tempfile()?;
+    let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
+    let stdout = read_output(&mut output)?;
+    Ok(Journaled { steered, stdout, journal: Journal::read(&region.journal()), modules: modules(&region) })
+}
+
+/// The program's modules, as traces have them.
+pub fn modules(region: &Region) -> Vec<Module> {
+    let module = |index| {
+        let entry = region.module(index);
+        Module {
+            path: String::from_utf8_lossy(&entry.path[..usize::from(entry.path_bytes)]).into_owned(),
+            start: entry.start,
+            end: entry.end,
+            bias: entry.bias,
+            build_id: entry.build_id[..usize::from(entry.build_id_bytes)].to_vec(),
+        }
+    };
+    (0..region.modules()).map(module).collect()
+}
+
+/// As [`run`], silently, and hands over what the runtime counted.
+pub fn run_profiled(
+    launch: &Launch,
+    config: &RegionConfig,
+    timeout: Duration,
+) -> anyhow::Result<(Steered, Vec<[u64; 4]>)> {
+    let region = create(config)?;
+    let steered = run_in(launch, &region, Streams::Silent, None, timeout)?;
+    Ok((steered, region.profile()))
 }
 
 /// Runs the program with the region's configuration and says how it ended.
@@ -118,8 +242,21 @@ fn run_with(
     stdout: Option<std::fs::File>,
     timeout: Duration,
 ) -> anyhow::Result<Steered> {
-    let region = Region::create(config)
-        .map_err(|error| Refusal(format!("cannot create the memory shared with the program ({error})")))?;
+    run_in(launch, &create(config)?, streams, stdout, timeout)
+}
+
+fn create(config: &RegionConfig) -> Result<Region, Refusal> {
+    Region::create(config)
+        .map_err(|error| Refusal(format!("cannot create the memory shared with the program ({error})")))
+}
+
+fn run_in(
+    launch: &Launch,
+    region: &Region,
+    streams: Streams,
+    stdout: Option<std::fs::File>,
+    timeout: Duration,
+) -> anyhow::Result<Steered> {
     let mut command = Command::new(&launch.program);
     command.args(&launch.arguments).env(ENV_REGION, region.env_value());
     if launch.preload {
@@ -134,6 +271,9 @@ fn run_with(
         command.stdout(stdout);
     }
     super::process::die_with_us(&mut command);
+    if launch.fixed_addresses {
+        super::process::fix_addresses_of(&mut command);
+    }
     let mut child = command
         .spawn()
         .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
@@ -143,37 +283,53 @@ fn run_with(
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        if started.elapsed() > timeout {
+        if started.elapsed() > timeout + REPORT_TIMEOUT {
             let _ = child.kill();
             let _ = child.wait();
             break None;
+        }
+        if started.elapsed() > timeout {
+            region.header().report.store(1, Ordering::Release);
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     };
     let header = region.header();
     let steps = header.steps.load(Ordering::Relaxed);
-    let parties = || parties(&region);
-    let outcome = match (status, header.outcome.load(Ordering::Acquire)) {
-        (Some(status), found) if status.code() == Some(OUTCOME_STATUS) && found != outcome::NONE => {
-            match found {
-                outcome::DEADLOCK => Outcome::Deadlock(parties()),
-                outcome::PARKED => Outcome::Parked(parties()),
-                outcome::DIVERGED => Outcome::Diverged(parties()),
-                _ => Outcome::Stuck(parties()),
-            }
-        }
-        (Some(status), _) => Outcome::Ended(status),
-        (None, _) => Outcome::TimedOut,
-    };
+    let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
+    let found = header.outcome.load(Ordering::Acquire);
+    let outcome = outcome_of(region, status, found, &header.parties[..count]);
     Ok(Steered { outcome, steps })
 }
 
-fn parties(region: &Region) -> Vec<SteeredParty> {
-    let header = region.header();
-    let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
-    let diverged = header.outcome.load(Ordering::Relaxed) == outcome::DIVERGED;
-    header.parties[..count]
+/// How a run ended, from the process's status (none: it was killed) and from what the runtime left.
+///
+/// A run that was asked to report has taken too long, whatever it said then.
+pub fn outcome_of(
+    region: &Region,
+    status: Option<ExitStatus>,
+    found: u32,
+    entries: &[PartyEntry],
+) -> Outcome {
+    let parties = || parties(region, entries, found == outcome::DIVERGED);
+    let late = region.header().report.load(Ordering::Acquire) != 0;
+    match status {
+        Some(status) if late && status.code() == Some(OUTCOME_STATUS) && found == outcome::STUCK => {
+            Outcome::TimedOut(parties())
+        }
+        Some(status) if status.code() == Some(OUTCOME_STATUS) && found != outcome::NONE => match found {
+            outcome::DEADLOCK => Outcome::Deadlock(parties()),
+            outcome::PARKED => Outcome::Parked(parties()),
+            outcome::DIVERGED => Outcome::Diverged(parties()),
+            _ => Outcome::Stuck(parties()),
+        },
+        Some(status) => Outcome::Ended(status),
+        None => Outcome::TimedOut(Vec::new()),
+    }
+}
+
+fn parties(region: &Region, entries: &[PartyEntry], diverged: bool) -> Vec<SteeredParty> {
+    entries
         .iter()
         .map(|party| {
             let detail = party.detail.load(Ordering::Relaxed);
@@ -186,6 +342,7 @@ fn parties(region: &Region) -> Vec<SteeredParty> {
                 ordinal: party.ordinal.load(Ordering::Relaxed),
                 bytes: detail & 0xffff_ffff,
                 writes: (detail >> 32) as u8 & raddle_wire::record::access::WRITE != 0,
+                phase: PHASES.get(party.phase.load(Ordering::Relaxed) as usize).unwrap_or(&PHASES[0]),
                 expected: (diverged && detail != u64::MAX).then(|| StepWord::unpack(detail)),
             }
         })
@@ -194,18 +351,7 @@ fn parties(region: &Region) -> Vec<SteeredParty> {
 
 /// A program counter in the numbering of its file.
 fn site(region: &Region, pc: u64) -> String {
-    for index in 0..region.modules() {
-        let module = region.module(index);
-        if (module.start..module.end).contains(&pc) {
-            let path = String::from_utf8_lossy(
-                &module.path[..usize::from(module.path_bytes).min(module.path.len())],
-            )
-            .into_owned();
-            let file = path.rsplit('/').next().unwrap_or(&path);
-            return format!("{file}+{:#x}", pc.wrapping_sub(module.bias));
-        }
-    }
-    format!("{pc:#x}")
+    place_of(&modules(region), pc).unwrap_or_else(|| format!("{pc:#x}"))
 }
 
 /// Hash by which the runtime knows a thread.
@@ -214,7 +360,7 @@ pub fn thread_hash(name: &str) -> u64 {
 }
 
 /// The schedule in the form that the runtime reads (`raddle_wire::step`).
-pub fn blob(schedule: &Schedule) -> Result<Vec<u8>, Refusal> {
+pub fn blob(schedule: &Schedule, payload: &[u8]) -> Result<Vec<u8>, Refusal> {
     let threads = schedule.threads();
     let index_of = |name: &str| -> Result<u16, Refusal> {
         let at = threads.iter().position(|&thread| thread == name);
@@ -223,11 +369,17 @@ pub fn blob(schedule: &Schedule) -> Result<Vec<u8>, Refusal> {
         })
     };
     let mut by_name = std::collections::HashMap::new();
+    let sites: &[_] = match &schedule.visible {
+        Visible::Sites(sites) => sites,
+        Visible::Sync | Visible::All => &[],
+    };
     let mut words: Vec<u64> = vec![
         threads.len() as u64,
         schedule.steps.len() as u64,
         schedule.stops.len() as u64,
         schedule.blocks.len() as u64,
+        sites.len() as u64,
+        payload.len() as u64,
     ];
     words.extend(threads.iter().map(|name| thread_hash(name)));
     for step in &schedule.steps {
@@ -262,11 +414,18 @@ pub fn blob(schedule: &Schedule) -> Result<Vec<u8>, Refusal> {
         let thread = index_of(schedule.name(block.thread))?;
         words.push(StepWord { thread, kind: block.kind as u8, failed: false, ordinal: block.ordinal }.pack());
     }
-    Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
+    for &site in sites {
+        let (module, offset) = place(schedule.name(site))?;
+        words.extend([offset, module]);
+    }
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.extend(payload);
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    Ok(bytes)
 }
 
 /// `module+0x1234` as the hash of the module's file name and the offset; a bare number is an address.
-fn place(text: &str) -> Result<(u64, u64), Refusal> {
+pub fn place(text: &str) -> Result<(u64, u64), Refusal> {
     let refusal =
         || Refusal(format!("the schedule stops at `{text}`, which is not of the form module+0x1234"));
     let number = |digits: &str| u64::from_str_radix(digits.strip_prefix("0x")?, 16).ok();

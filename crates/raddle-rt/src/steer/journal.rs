@@ -1,0 +1,66 @@
+//! Writing the journal of turns (`raddle_wire::journal`). Called with the scheduler's lock held, or inside a turn, so there
+//! is one writer at a time and entries stand in the order of the turns.
+
+use crate::{init, message};
+use core::sync::atomic::{AtomicBool, Ordering};
+use raddle_wire::Header;
+use raddle_wire::journal::{BORN, ENTRY_WORDS};
+use raddle_wire::region::journal_offset;
+use raddle_wire::step::StepWord;
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+pub fn on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+pub fn start(header: &Header) {
+    header.journal_bytes.store(0, Ordering::Relaxed);
+    ON.store(header.journal_max != 0, Ordering::Relaxed);
+}
+
+/// A thread exists now, whose parent has this index.
+pub fn born(thread: u32, parent: u32) {
+    let step = StepWord { thread: thread as u16, kind: BORN, failed: false, ordinal: parent };
+    append(step, 0, 0, &[]);
+}
+
+pub fn turn(step: StepWord, pc: u64, object: u64) {
+    append(step, pc, object, &[]);
+}
+
+/// A turn that brought something from outside, in two parts.
+pub fn turn_with(step: StepWord, pc: u64, payload: &[&[u8]]) {
+    let bytes: usize = payload.iter().map(|part| part.len()).sum();
+    append(step, pc, bytes as u64, payload);
+}
+
+fn append(step: StepWord, pc: u64, object: u64, payload: &[&[u8]]) {
+    let (true, Some(header)) = (on(), init::header()) else { return };
+    let bytes: usize = payload.iter().map(|part| part.len()).sum();
+    let used = header.journal_bytes.load(Ordering::Relaxed) as usize;
+    let end = used + ENTRY_WORDS * 8 + bytes.next_multiple_of(8);
+    if end > header.journal_max as usize {
+        ON.store(false, Ordering::Relaxed);
+        message::warning(format_args!(
+            "the journal is full after {} MiB; the run goes on, but it cannot be repeated whole",
+            header.journal_max >> 20
+        ));
+        return;
+    }
+    let start = core::ptr::from_ref(header) as usize + journal_offset(header) + used;
+    // SAFETY: the journal was mapped with the region, and `end` is inside it.
+    unsafe {
+        let words = start as *mut u64;
+        words.write(step.pack());
+        words.add(1).write(pc);
+        words.add(2).write(object);
+        let mut at = words.add(ENTRY_WORDS).cast::<u8>();
+        for part in payload {
+            crate::arch::copy_forward(at, part.as_ptr(), part.len());
+            at = at.add(part.len());
+        }
+    }
+    header.journal_bytes.store(end as u64, Ordering::Release);
+}

@@ -1,0 +1,214 @@
+//! The fork server: one start of the program, many runs.
+//!
+//! Starting a program costs an exec, the dynamic linker and the runtime's own start; forking a process that has done all
+//! of it costs a tenth. So the runtime stops in its constructor, before any code of the program has run, and forks a
+//! child for each run that is asked for (`raddle_wire::server`). The child goes on into the program as if it had just
+//! been started: no state of an earlier run exists in it, because the server itself never runs the program.
+//!
+//! Everything stays on one processor: hand-offs between threads are then a switch and no wake-up of another processor
+//! (a factor of seven for small programs), and there is one server for each processor.
+//!
+//! A run that takes too long is ended by `raddle`, which sees the child's process id. A server whose `raddle` is gone ends
+//! with it, and so does the run that is going on.
+//!
+//! The standard output is a file that belongs to `raddle`. Its offset is shared by server and children: after a run it
+//! tells how much was printed.
+
+use crate::{interpose, message, real, real_fn};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU8, Ordering};
+use raddle_wire::Header;
+use raddle_wire::region::{PARTIES_MAX, outcome, state};
+use raddle_wire::server::{RUN_BYTES, RUN_OUTPUT_MAX, RUNS_MAX, RunEntry, ring_offset, server_state};
+
+real_fn! {
+    fn fork() -> c_int;
+}
+
+/// How long the server waits at a time before it checks that `raddle` still lives.
+const WAIT_US: u64 = 500_000;
+
+/// If a server is wanted: serves until `raddle` is done, and returns only in children, one for each run.
+pub fn serve(header: &'static Header) {
+    let server = &header.server;
+    if server.wanted == 0 || server.state.load(Ordering::Acquire) != server_state::NONE {
+        return;
+    }
+    if !alone() {
+        server.state.store(server_state::REFUSED, Ordering::Release);
+        real::futex_wake(&server.published, 1);
+        return;
+    }
+    no_core_files();
+    interpose::mutex::rehearse();
+    interpose::create::rehearse();
+    let modules = header.modules.load(Ordering::Relaxed);
+    server.state.store(server_state::SERVING, Ordering::Release);
+    real::futex_wake(&server.published, 1);
+    let mut run: u32 = 0;
+    loop {
+        wait_for_request(header, run);
+        reset(header, modules);
+        // SAFETY: the process has one thread, and the child goes on as the program would.
+        let child = unsafe { fork() };
+        if child == 0 {
+            die_with_server();
+            header.claimed_pid.store(real::getpid(), Ordering::Release);
+            return;
+        }
+        if child < 0 {
+            message::fatal(format_args!(
+                "the fork server cannot fork: too many processes, or too little memory"
+            ));
+        }
+        server.child.store(child as u32, Ordering::Release);
+        let status = wait(child);
+        server.child.store(0, Ordering::Release);
+        publish(header, run, status);
+        run = run.wrapping_add(1);
+    }
+}
+
+fn wait_for_request(header: &Header, run: u32) {
+    let server = &header.server;
+    loop {
+        if server.quit.load(Ordering::Acquire) != 0 || !real::process_exists(header.collector_pid) {
+            real::exit_group(0);
+        }
+        let requested = server.requested.load(Ordering::Acquire);
+        let consumed = server.consumed.load(Ordering::Acquire);
+        if requested == run {
+            real::futex_wait(&server.requested, requested, Some(WAIT_US));
+        } else if run.wrapping_sub(consumed) as usize >= RUNS_MAX || must_be_read(header, run) {
+            real::futex_wait(&server.consumed, consumed, Some(WAIT_US));
+        } else {
+            return;
+        }
+    }
+}
+
+/// Does the run before wait with output that did not fit into its entry?
+fn must_be_read(header: &Header, run: u32) -> bool {
+    let before = run.wrapping_sub(1);
+    header.server.consumed.load(Ordering::Acquire) == before
+        && entry(header, before).output_bytes.load(Ordering::Relaxed) > RUN_OUTPUT_MAX as u64
+}
+
+fn reset(header: &Header, modules: u32) {
+    header.modules.store(modules, Ordering::Relaxed);
+    header.state.store(state::NONE, Ordering::Relaxed);
+    header.exit_status.store(0, Ordering::Relaxed);
+    header.death_signal.store(0, Ordering::Relaxed);
+    header.threads.store(0, Ordering::Relaxed);
+    header.party_count.store(0, Ordering::Relaxed);
+    header.report.store(0, Ordering::Relaxed);
+    header.steps.store(0, Ordering::Relaxed);
+    header.outcome.store(outcome::NONE, Ordering::Relaxed);
+    // SAFETY: standard output belongs to raddle; a failure means that it is no file, and then there is no output to tell.
+    unsafe { real::syscall(libc::SYS_lseek, [1, 0, libc::SEEK_SET as usize, 0, 0, 0]) };
+}
+
+/// Seed of the run that this process is.
+pub fn seed(header: &Header) -> u64 {
+    let server = &header.server;
+    if server.wanted == 0 {
+        return header.seed;
+    }
+    let run = server.published.load(Ordering::Relaxed);
+    server.seed.load(Ordering::Relaxed).wrapping_add(u64::from(run))
+}
+
+fn wait(child: c_int) -> u32 {
+    let mut status: c_int = 0;
+    loop {
+        // SAFETY: the status is valid for the call.
+        let ended =
+            unsafe { real::syscall(libc::SYS_wait4, [child as usize, &raw mut status as usize, 0, 0, 0, 0]) };
+        if ended != -(libc::EINTR as isize) {
+            return status as u32;
+        }
+    }
+}
+
+fn entry(header: &Header, run: u32) -> &'static RunEntry {
+    let ring = core::ptr::from_ref(header) as usize + ring_offset(header.blob_bytes as usize);
+    // SAFETY: the ring was mapped with the region.
+    unsafe { &*((ring + run as usize % RUNS_MAX * RUN_BYTES) as *const RunEntry) }
+}
+
+fn publish(header: &Header, run: u32, status: u32) {
+    let entry = entry(header, run);
+    entry.seed.store(seed(header), Ordering::Relaxed);
+    entry.steps.store(header.steps.load(Ordering::Relaxed), Ordering::Relaxed);
+    entry.threads.store(header.threads.load(Ordering::Relaxed), Ordering::Relaxed);
+    entry.status.store(status, Ordering::Relaxed);
+    entry.outcome.store(header.outcome.load(Ordering::Acquire), Ordering::Relaxed);
+    let parties = (header.party_count.load(Ordering::Relaxed) as usize).min(PARTIES_MAX);
+    entry.party_count.store(parties as u32, Ordering::Relaxed);
+    for (to, from) in entry.parties[..parties].iter().zip(&header.parties) {
+        to.copy_from(from);
+    }
+    entry.output_bytes.store(collect_output(&entry.output), Ordering::Relaxed);
+    let server = &header.server;
+    server.published.store(run.wrapping_add(1), Ordering::Release);
+    let waiting = run.wrapping_add(1).wrapping_sub(server.consumed.load(Ordering::Relaxed)) as usize;
+    let last = server.requested.load(Ordering::Relaxed) == run.wrapping_add(1);
+    if last || waiting == RUNS_MAX / 2 || entry.output_bytes.load(Ordering::Relaxed) > RUN_OUTPUT_MAX as u64 {
+        real::futex_wake(&server.published, 1);
+    }
+}
+
+fn collect_output(into: &[AtomicU8; RUN_OUTPUT_MAX]) -> u64 {
+    // SAFETY: asks for the offset of standard output; the buffer is valid for its length.
+    unsafe {
+        let bytes = real::syscall(libc::SYS_lseek, [1, 0, libc::SEEK_CUR as usize, 0, 0, 0]);
+        if bytes <= 0 {
+            return 0;
+        }
+        let now = (bytes as usize).min(RUN_OUTPUT_MAX);
+        real::syscall(libc::SYS_pread64, [1, into.as_ptr() as usize, now, 0, 0, 0]);
+        bytes as u64
+    }
+}
+
+/// A crash is a result like any other; hundreds of core files are not wanted.
+fn no_core_files() {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is valid for the call.
+    unsafe {
+        real::syscall(
+            libc::SYS_prlimit64,
+            [0, libc::RLIMIT_CORE as usize, &raw const none as usize, 0, 0, 0],
+        );
+    }
+}
+
+fn die_with_server() {
+    // SAFETY: takes no pointers.
+    unsafe {
+        real::syscall(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
+    }
+}
+
+/// Has the process one thread only? A library loaded before us may have started some.
+fn alone() -> bool {
+    let mut info = [0u8; 512];
+    // SAFETY: the path is a C string, the buffer is valid for its length, the descriptor is closed again.
+    let bytes = unsafe {
+        let fd = real::syscall(
+            libc::SYS_openat,
+            [libc::AT_FDCWD as usize, c"/proc/self/stat".as_ptr() as usize, 0, 0, 0, 0],
+        );
+        if fd < 0 {
+            return true;
+        }
+        let bytes =
+            real::syscall(libc::SYS_read, [fd as usize, info.as_mut_ptr() as usize, info.len(), 0, 0, 0]);
+        real::syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
+        bytes.max(0) as usize
+    };
+    let text = &info[..bytes];
+    let after_name = text.iter().rposition(|&byte| byte == b')').map_or(0, |end| end + 2);
+    // The state is field 3, the number of threads field 20.
+    text[after_name..].split(|&byte| byte == b' ').nth(17).is_none_or(|count| count == b"1")
+}

@@ -1,0 +1,197 @@
+//! Many runs of one program from a fork server (`raddle_wire::server`): this side asks for runs and reads their results.
+
+use super::Launch;
+use super::steering::{self, Outcome, Steered};
+use crate::compiler::Refusal;
+use crate::runtime_files::RuntimeFiles;
+use anyhow::Context;
+use raddle_trace::journal::Journal;
+use raddle_trace::region::{Region, RegionConfig};
+use raddle_wire::region::ENV_REGION;
+use raddle_wire::server::{RUN_OUTPUT_MAX, RunEntry, server_state};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::futex;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long this side sleeps at a time: so fresh are progress, Ctrl-C and time limits.
+const WAIT: Duration = Duration::from_millis(50);
+/// A program whose runtime does not answer for so long has none, or another one.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A program that waits before its first own code, and what it prints.
+pub struct ForkServer {
+    region: Region,
+    child: Child,
+    output: File,
+    runs: u32,
+}
+
+/// What one run showed.
+pub struct ServedRun {
+    pub seed: u64,
+    pub steered: Steered,
+    pub stdout: Vec<u8>,
+}
+
+impl ForkServer {
+    /// Starts the server. `None`: the program cannot be served this way and has to be started for each run.
+    pub fn start(launch: &Launch, config: &RegionConfig) -> anyhow::Result<Option<ForkServer>> {
+        let config = RegionConfig { server: true, ..config.clone() };
+        let region = Region::create(&config).map_err(|error| {
+            Refusal(format!("cannot create the memory shared with the program ({error})"))
+        })?;
+        let output = File::from(rustix::fs::memfd_create("raddle-output", rustix::fs::MemfdFlags::CLOEXEC)?);
+        let mut command = Command::new(&launch.program);
+        command.args(&launch.arguments).env(ENV_REGION, region.env_value());
+        if launch.preload {
+            command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
+        }
+        // Look-ups of functions are then done once, in the server, and not again in every run.
+        command.env("LD_BIND_NOW", "1");
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(Stdio::null());
+        command.process_group(0);
+        super::process::die_with_us(&mut command);
+        if launch.fixed_addresses {
+            super::process::fix_addresses_of(&mut command);
+        }
+        let child = command
+            .spawn()
+            .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+        let mut server = ForkServer { region, child, output, runs: 0 };
+        Ok(if server.serves()? { Some(server) } else { None })
+    }
+
+    fn serves(&mut self) -> anyhow::Result<bool> {
+        let started = Instant::now();
+        loop {
+            match self.region.header().server.state.load(Ordering::Acquire) {
+                server_state::SERVING => return Ok(true),
+                server_state::REFUSED => return Ok(false),
+                _ => {}
+            }
+            if self.child.try_wait()?.is_some() || started.elapsed() > START_TIMEOUT {
+                return Ok(false);
+            }
+            wait(&self.region.header().server.published, 0, Duration::from_millis(1));
+        }
+    }
+
+    /// Replaces the region's blob for the runs that follow. False: it does not fit.
+    pub fn rewrite_blob(&self, bytes: &[u8]) -> bool {
+        self.region.rewrite_blob(bytes)
+    }
+
+    /// Turns of the last run, if the configuration asks for a journal.
+    pub fn journal(&self) -> Journal {
+        Journal::read(&self.region.journal())
+    }
+
+    /// Runs the program `count` times, with the seeds from `seed` on, and hands every result to `each` until that says
+    /// stop. A server that was stopped early serves no further runs.
+    pub fn run(
+        &mut self,
+        seed: u64,
+        count: u32,
+        timeout: Duration,
+        stop: &AtomicBool,
+        mut each: impl FnMut(ServedRun),
+    ) -> anyhow::Result<()> {
+        let first = self.runs;
+        let end = first.wrapping_add(count);
+        let region = &self.region;
+        let server = &region.header().server;
+        server.seed.store(seed.wrapping_sub(u64::from(first)), Ordering::Relaxed);
+        server.requested.store(end, Ordering::Release);
+        let _ = futex::wake(&server.requested, futex::Flags::empty(), 1);
+        let mut moved = Instant::now();
+        while self.runs != end && !stop.load(Ordering::Relaxed) {
+            let published = server.published.load(Ordering::Acquire);
+            if published == self.runs {
+                wait(&server.published, published, WAIT);
+                if server.published.load(Ordering::Acquire) != published {
+                    continue;
+                }
+                if let Some(status) = self.child.try_wait()? {
+                    anyhow::bail!("the fork server of the program {}", super::process::describe(status));
+                }
+                if moved.elapsed() > timeout + steering::REPORT_TIMEOUT {
+                    end_run(region, self.runs);
+                    moved = Instant::now();
+                } else if moved.elapsed() > timeout {
+                    server.ended.store(self.runs.wrapping_add(1), Ordering::Release);
+                    region.header().report.store(1, Ordering::Release);
+                }
+                continue;
+            }
+            while self.runs != published {
+                each(self.result(self.runs)?);
+                self.runs = self.runs.wrapping_add(1);
+                region.header().server.consumed.store(self.runs, Ordering::Release);
+            }
+            let _ = futex::wake(&server.consumed, futex::Flags::empty(), 1);
+            moved = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn result(&self, run: u32) -> anyhow::Result<ServedRun> {
+        let entry = self.region.run_entry(run);
+        let late = self.region.header().server.ended.load(Ordering::Acquire) == run.wrapping_add(1);
+        let status = ExitStatus::from_raw(entry.status.load(Ordering::Relaxed) as i32);
+        let count = entry.party_count.load(Ordering::Relaxed) as usize;
+        let parties = &entry.parties[..count.min(entry.parties.len())];
+        let found = entry.outcome.load(Ordering::Relaxed);
+        let outcome = match steering::outcome_of(&self.region, Some(status), found, parties) {
+            Outcome::Stuck(parties) if late => Outcome::TimedOut(parties),
+            Outcome::Ended(status) if late && status.signal() == Some(Signal::KILL.as_raw()) => {
+                Outcome::TimedOut(Vec::new())
+            }
+            outcome => outcome,
+        };
+        let steered = Steered { outcome, steps: entry.steps.load(Ordering::Relaxed) };
+        Ok(ServedRun { seed: entry.seed.load(Ordering::Relaxed), steered, stdout: self.output(entry)? })
+    }
+
+    fn output(&self, entry: &RunEntry) -> anyhow::Result<Vec<u8>> {
+        let bytes = entry.output_bytes.load(Ordering::Relaxed).min(steering::OUTPUT_BYTES_MAX) as usize;
+        if bytes <= RUN_OUTPUT_MAX {
+            return Ok(entry.output[..bytes].iter().map(|cell| cell.load(Ordering::Relaxed)).collect());
+        }
+        let mut all = vec![0; bytes];
+        self.output.read_exact_at(&mut all, 0).context("cannot read what the program printed")?;
+        Ok(all)
+    }
+}
+
+impl Drop for ForkServer {
+    fn drop(&mut self) {
+        let server = &self.region.header().server;
+        server.quit.store(1, Ordering::Release);
+        end_run(&self.region, self.runs);
+        // The server may be waiting, or gone already; either way nothing of it remains.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends the run that is going on.
+fn end_run(region: &Region, run: u32) {
+    let server = &region.header().server;
+    server.ended.store(run.wrapping_add(1), Ordering::Release);
+    if let Some(pid) = Pid::from_raw(server.child.load(Ordering::Acquire) as i32) {
+        // It may have ended by itself in this moment.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+fn wait(word: &AtomicU32, value: u32, longest: Duration) {
+    let timeout =
+        futex::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
+    // Any reason to wake up is good: the caller looks again.
+    let _ = futex::wait(word, futex::Flags::empty(), value, Some(&timeout));
+}
