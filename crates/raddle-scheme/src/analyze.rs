@@ -129,7 +129,7 @@ pub fn analyze(
         outcome: format!("{count} suspects"),
     });
     let abstract_complete = graph.incomplete.is_none();
-    let may_spin = outcome.spins || outcome.incomplete.is_some();
+    let may_spin = outcome.spins || outcome.incomplete.is_some() || wavers(&graph);
     if abstract_complete && count == 0 && !may_spin {
         report.verdict = Verdict::Clean("no abstract interleaving has an error".to_owned());
         return report;
@@ -204,6 +204,15 @@ fn reduce(machine: &Machine, runs_max: usize, exploration: &mut Exploration, clo
     phase
 }
 
+/// Whether some swap may succeed and may fail. Only the concrete machine can tell whether a failed one is retried.
+fn wavers(graph: &Graph) -> bool {
+    let mut seen: BTreeMap<ExprId, BTreeSet<Action>> = BTreeMap::new();
+    for op in graph.edges.iter().filter_map(|edge| edge.done).filter(|op| op.action.is_cas()) {
+        seen.entry(op.site).or_default().insert(op.action);
+    }
+    seen.values().any(|actions| actions.len() > 1)
+}
+
 fn leftovers(outcome: &modular::Outcome) -> Vec<String> {
     let mut left = Vec::new();
     let mut say = |count: usize, what: &str| {
@@ -214,6 +223,7 @@ fn leftovers(outcome: &modular::Outcome) -> Vec<String> {
     say(outcome.races.len(), "possible races");
     say(outcome.deadlocks.len(), "places that may deadlock");
     say(outcome.errors.len(), "reachable errors");
+    say(outcome.wavering.len(), "swaps that may fail");
     if outcome.spins {
         left.push("a loop that may spin".to_owned());
     }
@@ -245,8 +255,11 @@ fn verdict(
         }
         Some(reason) => {
             let what = match &graph.incomplete {
+                Some(abstract_reason) if abstract_reason == reason => reason.clone(),
                 Some(abstract_reason) => format!("{abstract_reason}; {reason}"),
-                None => format!("no race or deadlock, but whether all loops end is open: {reason}"),
+                None => format!(
+                    "no race or deadlock, but whether all loops end and all failed swaps are retried is open: {reason}"
+                ),
             };
             Verdict::Unknown(what)
         }

@@ -1,10 +1,15 @@
 //! The abstract state graph as a picture: DOT for Graphviz, or an SVG that needs no other program.
 //!
-//! Error states are red: states in which two threads are about to conflict, in which nobody can go on, or from which a
-//! thread stops with an error. The SVG lays states out in layers by their distance from the start.
+//! Error states are red: states in which two threads are about to conflict (unless all conflicts on that location are
+//! harmless), in which nobody can go on, which are on a loop that has no exit (what a deadlock is for locks made of `cas`),
+//! or from which a thread stops with an error. The SVG lays states out in layers by their distance from the start.
 
-use crate::abs::explore::{Graph, StateId};
-use crate::abs::space::Space;
+use crate::abs::explore::{AbsEdge, Graph, StateId};
+use crate::abs::space::{Addr, Space, TidId};
+use crate::abs::step::AbsOp;
+use crate::analyze::harmless;
+use crate::graph::components;
+use crate::suspect;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -14,13 +19,21 @@ pub const STATES_MAX: usize = 5_000;
 /// States that show an error.
 pub fn error_states(space: &mut Space, graph: &Graph) -> BTreeSet<StateId> {
     let mut out: BTreeSet<StateId> = graph.failures.values().filter(|f| f.raised).map(|f| f.state).collect();
+    out.extend(spinning(graph));
+    let races = suspect::suspects(space, graph).races;
+    let conflicts = races.keys().map(|race| (race.sites, race.actions, (race.origin, race.cell)));
+    let harmless = harmless(space.program, conflicts);
     for id in graph.ids() {
         let standing = graph.standing(space, id);
+        let racy = |addr| match space.addr_of(addr) {
+            Addr::Cell(origin, cell, _) => !harmless.contains(&(origin, cell)),
+            _ => false,
+        };
         let conflict = standing.iter().enumerate().any(|(i, a)| {
-            standing.iter().skip(i + 1).any(|b| {
-                a.ops
-                    .iter()
-                    .any(|x| b.ops.iter().any(|y| x.addr == y.addr && x.action.conflicts_with(y.action)))
+            standing.iter().enumerate().skip(i).any(|(j, b)| {
+                let together = |x: &AbsOp, y: &AbsOp| x.addr == y.addr && x.action.conflicts_with(y.action);
+                (i != j || a.many)
+                    && a.ops.iter().any(|x| b.ops.iter().any(|y| together(x, y) && racy(x.addr)))
             })
         });
         let stuck =
@@ -32,15 +45,49 @@ pub fn error_states(space: &mut Space, graph: &Graph) -> BTreeSet<StateId> {
     out
 }
 
+/// States on a loop from which nothing else can be reached.
+fn spinning(graph: &Graph) -> Vec<StateId> {
+    let next = graph.successors();
+    let component = components(&next);
+    let count = component.iter().max().map_or(0, |&max| max as usize + 1);
+    let (mut loops, mut leaves) = (vec![false; count], vec![false; count]);
+    for edge in &graph.edges {
+        let (from, to) = (component[edge.from.index()] as usize, component[edge.to.index()] as usize);
+        if from == to {
+            loops[from] = true;
+        } else {
+            leaves[from] = true;
+        }
+    }
+    graph
+        .ids()
+        .filter(|id| {
+            let c = component[id.index()] as usize;
+            loops[c] && !leaves[c]
+        })
+        .collect()
+}
+
+/// How a thread is called in the picture: by the place where it is spawned.
+fn thread_name(space: &Space, tid: TidId) -> String {
+    match space.tid_of(tid).last() {
+        Some((site, _)) => format!("t{}", space.program.source.place(space.program.span(*site))),
+        None => "main".to_owned(),
+    }
+}
+
+/// Which thread takes an edge, and what it does if others can notice it.
+fn edge_label(space: &Space, edge: &AbsEdge) -> String {
+    let name = thread_name(space, edge.tid);
+    edge.done.map_or(name.clone(), |op| format!("{name} {}", op.action.word()))
+}
+
 /// What the threads of a state are at, a line each.
 fn lines(space: &Space, graph: &Graph, id: StateId) -> Vec<String> {
     let threads = space.threads_of(graph.states[id.index()].threads);
     let mut out = Vec::new();
     for thread in threads.iter() {
-        let name = match space.tid_of(thread.tid).last() {
-            Some((site, _)) => format!("t{}", space.program.source.place(space.program.span(*site))),
-            None => "main".to_owned(),
-        };
+        let name = thread_name(space, thread.tid);
         let many = if thread.many { "*" } else { "" };
         for &ctx in &thread.ctxs {
             let span = space.program.span(space.site(ctx));
@@ -63,14 +110,15 @@ pub fn dot(space: &mut Space, graph: &Graph) -> String {
         let _ = writeln!(out, "  label=\"the first {count} of {} states\";", graph.states.len());
     }
     for id in graph.ids().take(count) {
-        let label = lines(space, graph, id).join("\\l").replace('"', "\\\"") + "\\l";
+        let quoted = |line: String| line.replace('\\', "\\\\").replace('"', "\\\"");
+        let label: String = lines(space, graph, id).into_iter().map(|line| quoted(line) + "\\l").collect();
         let style =
             if errors.contains(&id) { ", style=filled, fillcolor=\"#f8d0d0\", color=red" } else { "" };
         let _ = writeln!(out, "  s{} [label=\"{label}\"{style}];", id.0);
     }
     for edge in graph.edges.iter().filter(|e| e.from.index() < count && e.to.index() < count) {
-        let what = edge.done.map_or("", |op| op.action.word());
-        let _ = writeln!(out, "  s{} -> s{} [label=\"{} {what}\"];", edge.from.0, edge.to.0, edge.tid.0);
+        let label = edge_label(space, edge);
+        let _ = writeln!(out, "  s{} -> s{} [label=\"{label}\"];", edge.from.0, edge.to.0);
     }
     out.push_str("}\n");
     out
@@ -119,6 +167,15 @@ pub fn svg(space: &mut Space, graph: &Graph) -> String {
             x2 + WIDTH / 2,
             y2
         );
+        if edge.from != edge.to {
+            let (x, y) = ((x1 + x2 + WIDTH) / 2, (y1 + height + y2) / 2);
+            let _ = writeln!(
+                out,
+                "<text x=\"{}\" y=\"{y}\" font-size=\"8\" fill=\"#555\">{}</text>",
+                x + 4,
+                edge_label(space, edge)
+            );
+        }
     }
     for (id, &(x, y)) in graph.ids().zip(&at) {
         let (fill, stroke) = if errors.contains(&id) { ("#f8d0d0", "red") } else { ("#fff", "#444") };

@@ -73,6 +73,8 @@ pub struct Outcome {
     pub deadlocks: BTreeSet<ExprId>,
     /// A thread may repeat a read or a swap of shared memory for ever.
     pub spins: bool,
+    /// Swaps that may succeed and may fail: whether they are retried is a question for the other phases.
+    pub wavering: BTreeSet<ExprId>,
     /// Reachable `(error ...)`.
     pub errors: BTreeSet<ExprId>,
     pub threads: usize,
@@ -101,6 +103,8 @@ struct Run<'p> {
     /// Threads that may end (or fail) with these locks in hand.
     leaks: FxHashSet<(TidId, AddrId)>,
     errors: BTreeSet<ExprId>,
+    /// Whether each swap may succeed and may fail.
+    swaps: BTreeMap<ExprId, (bool, bool)>,
     /// Who spawned whom, and where.
     parents: BTreeMap<TidId, BTreeSet<(TidId, ExprId)>>,
     /// Where a thread calls a procedure.
@@ -133,6 +137,7 @@ impl<'p> Run<'p> {
             joins: FxHashSet::default(),
             leaks: FxHashSet::default(),
             errors: BTreeSet::new(),
+            swaps: BTreeMap::new(),
             parents: BTreeMap::new(),
             calls: BTreeMap::new(),
             bodies,
@@ -191,6 +196,11 @@ impl<'p> Run<'p> {
             self.joins.insert((tid, site, target, digest.clone()));
         }
         for succ in self.space.step(view, ctx) {
+            if let Some(op) = succ.done.filter(|op| op.action.is_cas()) {
+                let (succeeds, fails) = self.swaps.entry(op.site).or_default();
+                *succeeds |= op.action == Action::CasSucceeds;
+                *fails |= op.action == Action::CasFails;
+            }
             self.store = self.space.join_stores(self.store, succ.store);
             let mut after = digest.clone();
             match succ.done {
@@ -254,6 +264,12 @@ impl<'p> Run<'p> {
             races,
             deadlocks,
             spins,
+            wavering: self
+                .swaps
+                .iter()
+                .filter(|(_, both)| **both == (true, true))
+                .map(|(&site, _)| site)
+                .collect(),
             errors: std::mem::take(&mut self.errors),
             threads: self.threads.len(),
             contexts: self.items.len(),

@@ -4,9 +4,12 @@
 //! small enough to explore must also be the verdict of the exhaustive concrete exploration, with every confirmed finding
 //! replayed from its schedule as text.
 
+#[path = "common/truth.rs"]
+mod truth;
+
 use raddle_scheme::abs::space::Config;
 use raddle_scheme::analyze::{Options, analyze};
-use raddle_scheme::concrete::explore::{Exploration, explore};
+use raddle_scheme::concrete::explore::explore;
 use raddle_scheme::concrete::run::{Ending, Scheduler, run};
 use raddle_scheme::concrete::schedule::Schedule;
 use raddle_scheme::concrete::state::Machine;
@@ -14,6 +17,7 @@ use raddle_scheme::finding::{Finding, Grade, Kind, Report, Verdict};
 use raddle_scheme::limits::Clock;
 use raddle_scheme::{Program, Source, parse, render, tool};
 use std::path::{Path, PathBuf};
+use truth::{told, truth};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/scheme")
@@ -156,12 +160,6 @@ fn replay(program: &Program, finding: &Finding) {
     assert!(shows, "{}: {} replays to {ending:?}", program.source.name, finding.message);
 }
 
-/// The verdict of the exhaustive exploration in the words of a report.
-fn truth(exploration: &Exploration) -> (bool, bool, bool) {
-    let observed = &exploration.observed;
-    (!observed.deadlocks.is_empty(), !observed.livelocks.is_empty(), !observed.errors.is_empty())
-}
-
 fn check_default(name: &str, program: &Program, manifest: &toml::Table, wrong: &mut Vec<String>) {
     // Smaller limits than the user's: what can be decided is decided within them, and the test stays quick.
     let options = Options {
@@ -207,12 +205,8 @@ fn check_default(name: &str, program: &Program, manifest: &toml::Table, wrong: &
     }
     let exploration = explore(&Machine::new(program), 20_000, &Clock::unlimited());
     if exploration.incomplete.is_none() {
-        let ours = (
-            report.count(Kind::Deadlock) > 0,
-            report.count(Kind::Livelock) > 0,
-            report.count(Kind::Error) > 0,
-        );
-        expect("deadlock, livelock, error", format!("{ours:?}"), format!("{:?}", truth(&exploration)));
+        let (ours, true_ones) = (told(&report), truth(program, &exploration));
+        expect("race, deadlock, livelock, unretried, error", format!("{ours:?}"), format!("{true_ones:?}"));
         let suspected = report.findings.iter().filter(|f| f.grade == Grade::Suspected).count();
         expect("suspects of an explored program", suspected.to_string(), "0".to_owned());
     }

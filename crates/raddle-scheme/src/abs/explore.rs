@@ -93,6 +93,9 @@ pub fn explore(space: &mut Space, states_max: usize, clock: &Clock) -> Graph {
         }
         search.expand(id);
     }
+    if search.space.config.order == Order::DepthFirst {
+        search.graph.shorten();
+    }
     search.graph
 }
 
@@ -370,6 +373,26 @@ impl Graph {
 
     pub fn ids(&self) -> impl Iterator<Item = StateId> + use<> {
         (0..self.states.len() as u32).map(StateId)
+    }
+
+    /// Lets every state be found by the last edge of a shortest path to it.
+    fn shorten(&mut self) {
+        let mut out: Vec<Vec<u32>> = vec![Vec::new(); self.states.len()];
+        for (at, edge) in self.edges.iter().enumerate() {
+            out[edge.from.index()].push(at as u32);
+        }
+        let mut seen = vec![false; self.states.len()];
+        let mut queue: VecDeque<StateId> = self.ids().take(1).collect();
+        while let Some(id) = queue.pop_front() {
+            seen[id.index()] = true;
+            for &at in &out[id.index()] {
+                let to = self.edges[at as usize].to;
+                if !std::mem::replace(&mut seen[to.index()], true) {
+                    self.found_by[to.index()] = Some(at);
+                    queue.push_back(to);
+                }
+            }
+        }
     }
 
     /// Edges from the initial state to the given one, along which it was found.

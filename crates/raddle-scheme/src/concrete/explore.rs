@@ -9,7 +9,8 @@
 //! * a *deadlock*: nobody can move and somebody has not finished;
 //! * a *livelock*: a strongly connected part of the graph without exit in which threads only read, fail to swap, and
 //!   pass locks around. Nothing they wait for will ever change. (The paper's deadlocks of `cas` locks are of this kind.)
-//! * an *unretried cas*: a `cas` that failed in a thread that can never come back to it (§4.2.1 of the paper);
+//! * an *unretried cas*: a `cas` that failed in a thread that can never come back to it (§4.2.1 of the paper), although in
+//!   another order of the threads it succeeds;
 //! * an *error* raised by the program, and its results.
 
 use super::canon::fingerprint;
@@ -430,7 +431,9 @@ impl Search<'_, '_> {
         }
     }
 
-    /// A failed `cas` of a thread that cannot reach the same `cas` again.
+    /// A failed `cas` of a thread that cannot reach the same `cas` again. One that no order of the threads lets succeed is
+    /// no matter of concurrency: it must succeed somewhere, and another thread must write the cell before it in one run and
+    /// after it in another.
     fn unretried(&self, observed: &mut Observed) {
         let mut groups: BTreeMap<(Rc<[u32]>, ExprId), Vec<u32>> = BTreeMap::new();
         for (at, edge) in self.edges.iter().enumerate() {
@@ -448,6 +451,8 @@ impl Search<'_, '_> {
                 .find(|edge| edge.action == Action::CasFails && !ahead[edge.to as usize]);
             if let Some(edge) = failed
                 && let Some((origin, cell)) = edge.cell
+                && edges.iter().any(|&e| self.edges[e as usize].action == Action::CasSucceeds)
+                && self.is_contended(&thread, &edges, &ahead, (origin, cell))
             {
                 let stand = Stand { thread: thread.clone(), site, action: Action::CasFails };
                 let seen = || {
@@ -461,18 +466,49 @@ impl Search<'_, '_> {
         }
     }
 
+    /// Whether some write of another thread to the cell comes before one of the given swaps and after one of them.
+    fn is_contended(&self, thread: &[u32], swaps: &[u32], ahead: &[bool], cell: (Origin, u32)) -> bool {
+        let ends: Vec<u32> = swaps.iter().map(|&e| self.edges[e as usize].to).collect();
+        let behind = self.forwards(&ends);
+        let mut seen: BTreeMap<(&[u32], ExprId), (bool, bool)> = BTreeMap::new();
+        for edge in &self.edges {
+            let writes = matches!(edge.action, Action::Write | Action::CasSucceeds);
+            if edge.cell != Some(cell) || &*edge.thread == thread {
+                continue;
+            }
+            let (before, after) = seen.entry((&edge.thread, edge.site)).or_default();
+            *before |= writes && ahead[edge.to as usize];
+            // When it comes second it may itself be a swap that fails.
+            *after |= (writes || edge.action == Action::CasFails) && behind[edge.from as usize];
+        }
+        seen.values().any(|&(before, after)| before && after)
+    }
+
+    fn forwards(&self, starts: &[u32]) -> Vec<bool> {
+        let mut next: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
+        for edge in &self.edges {
+            next[edge.from as usize].push(edge.to);
+        }
+        reach(&next, starts)
+    }
+
     fn backwards(&self, starts: &[u32]) -> Vec<bool> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
         for edge in &self.edges {
             before[edge.to as usize].push(edge.from);
         }
-        let mut seen = vec![false; self.nodes.len()];
-        let mut work = starts.to_vec();
-        while let Some(node) = work.pop() {
-            if !std::mem::replace(&mut seen[node as usize], true) {
-                work.extend(&before[node as usize]);
-            }
-        }
-        seen
+        reach(&before, starts)
     }
+}
+
+/// The nodes that the given ones lead to, themselves included.
+fn reach(next: &[Vec<u32>], starts: &[u32]) -> Vec<bool> {
+    let mut seen = vec![false; next.len()];
+    let mut work = starts.to_vec();
+    while let Some(node) = work.pop() {
+        if !std::mem::replace(&mut seen[node as usize], true) {
+            work.extend(&next[node as usize]);
+        }
+    }
+    seen
 }

@@ -10,6 +10,7 @@ use raddle_scheme::concrete::state::{Machine, path_name};
 use raddle_scheme::finding::{Report, Verdict};
 use raddle_scheme::limits::Clock;
 use raddle_scheme::{Program, Source, parse, render, tool};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -97,6 +98,18 @@ struct RunArgs {
 }
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    match scheme(args, ctx) {
+        // The reader of our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(Exit::Clean),
+        result => result,
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if let Some(Sub::Run(args)) = args.command {
         return replay(args, ctx);
     }
@@ -159,29 +172,31 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.schedules {
         store_schedules(folder, &report)?;
     }
+    let mut out = std::io::stdout().lock();
     if args.json {
         let mut value = serde_json::to_value(&report)?;
         if args.stats {
             value["costs"] = serde_json::to_value(&costs)?;
         }
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
     } else {
-        print!("{}", render::report(&program.source, &report, ctx.color_stdout()));
+        write!(out, "{}", render::report(&program.source, &report, ctx.color_stdout()))?;
         if args.stats {
-            print!("{}", render::phases(&report));
+            write!(out, "{}", render::phases(&report))?;
             for cost in &costs {
                 let gc = if cost.gc { "abstract, with GC" } else { "abstract, without GC" };
                 let tables: Vec<String> =
                     cost.tables.iter().map(|(name, size)| format!("{size} {name}")).collect();
                 let incomplete =
                     cost.incomplete.as_ref().map_or(String::new(), |why| format!(" (incomplete: {why})"));
-                println!(
+                writeln!(
+                    out,
                     "{gc:<24} {:>9} {:>9} {:>9.4}  {}{incomplete}",
                     cost.states,
                     cost.edges,
                     cost.seconds,
                     tables.join(", ")
-                );
+                )?;
             }
         }
     }
@@ -241,42 +256,53 @@ fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     let machine = Machine::new(&program);
     let clock = Clock::new(None, stop);
     let mut number = 0;
+    let mut out = std::io::stdout().lock();
+    let mut written = Ok(());
     let run =
         run_program(&machine, scheduler, args.seed.unwrap_or(0), args.max_steps, &clock, |note| match note {
+            // Whether somebody still reads is asked at the end; the run itself does not depend on it.
             Note::Step { thread, what } if steps && !ctx.quiet => {
                 number += 1;
-                println!("{number:>5}  {thread:<8} {what}");
+                written = writeln!(out, "{number:>5}  {thread:<8} {what}");
             }
-            Note::Output { text, .. } => print!("{text}"),
+            Note::Output { text, .. } => written = write!(out, "{text}"),
             Note::Step { .. } => {}
         });
     if let Some(path) = &args.output {
         let text = run.schedule.text("");
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    written?;
     Ok(match run.ending {
         Ending::Finished(value) => {
-            println!("=> {value}");
+            writeln!(out, "=> {value}")?;
             Exit::Clean
         }
         Ending::Deadlock(stuck) => {
-            println!("deadlock:");
+            writeln!(out, "deadlock:")?;
             for stand in stuck {
                 let place = program.source.place(program.span(stand.site));
-                println!("  thread {} waits at {place} ({})", path_name(&stand.thread), stand.action.word());
+                writeln!(
+                    out,
+                    "  thread {} waits at {place} ({})",
+                    path_name(&stand.thread),
+                    stand.action.word()
+                )?;
             }
             Exit::Found
         }
         Ending::Failed { thread, message } => {
-            println!("error in thread {thread}: {message}");
+            writeln!(out, "error in thread {thread}: {message}")?;
             Exit::Found
         }
         Ending::ScheduleEnds { pending, race } => {
-            println!("the schedule ends here:");
-            pending.iter().for_each(|line| println!("  {line}"));
+            writeln!(out, "the schedule ends here:")?;
+            for line in &pending {
+                writeln!(out, "  {line}")?;
+            }
             match race {
                 Some((a, b)) => {
-                    println!("race: threads {a} and {b} are about to access the same memory");
+                    writeln!(out, "race: threads {a} and {b} are about to access the same memory")?;
                     Exit::Found
                 }
                 None => Exit::Clean,

@@ -1,0 +1,107 @@
+//! Verdicts of the whole analysis on random programs: equal to the exhaustive concrete exploration where that comes to an
+//! end, and the same with and without the partial order reduction.
+
+mod common;
+#[path = "common/truth.rs"]
+mod truth;
+
+use common::{Author, cases};
+use raddle_scheme::abs::explore::explore as abstract_explore;
+use raddle_scheme::abs::space::{Config, Space};
+use raddle_scheme::analyze::{Options, analyze};
+use raddle_scheme::concrete::explore::explore;
+use raddle_scheme::concrete::state::Machine;
+use raddle_scheme::finding::{Grade, Kind, Verdict};
+use raddle_scheme::limits::Clock;
+use raddle_scheme::{Program, Source, parse, suspect};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use truth::{told, truth};
+
+fn random(seed: u64) -> (String, Program) {
+    let text = Author::new(seed ^ 0x7e57).program();
+    let program = parse(Source::new("random.scm", text.clone()))
+        .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+    (text, program)
+}
+
+#[test]
+fn reports_say_what_happens() {
+    let (mut compared, mut proven) = (0, 0);
+    for seed in 0..cases(100) {
+        let (text, program) = random(seed);
+        let exploration = explore(&Machine::new(&program), 3_000, &Clock::unlimited());
+        if exploration.incomplete.is_some() {
+            continue;
+        }
+        compared += 1;
+        let options = Options {
+            abstract_states_max: 3_000,
+            concrete_states_max: 10_000,
+            timeout: Duration::from_secs(3_000),
+            ..Options::default()
+        };
+        let report = analyze(&program, &options, &Clock::unlimited(), &mut |_| {});
+        assert_eq!(told(&report), truth(&program, &exploration), "seed {seed}: {:?}\n{text}", report.verdict);
+        assert!(!matches!(report.verdict, Verdict::Unknown(_)), "seed {seed}: {:?}\n{text}", report.verdict);
+        assert!(report.findings.iter().all(|f| f.grade == Grade::Confirmed), "seed {seed}\n{text}");
+        proven += report.phases.iter().all(|phase| phase.name != "concrete schedules") as u64;
+    }
+    assert!(compared * 2 > cases(100), "most programs are small enough to compare: {compared}");
+    assert!(proven > 0, "some programs are proven without being run");
+}
+
+/// A failed swap that nobody repeats is a finding if, and only if, the order of the threads decides whether it fails.
+#[test]
+fn unretried_swaps_depend_on_the_order() {
+    let unretried = |text: &str| {
+        let program = parse(Source::new("swap.scm", text)).expect("well formed");
+        let report = analyze(&program, &Options::default(), &Clock::unlimited(), &mut |_| {});
+        assert!(!matches!(report.verdict, Verdict::Unknown(_)), "{text}: {:?}", report.verdict);
+        report.count(Kind::UnretriedCas)
+    };
+    assert_eq!(unretried("(define x 0) (define t (spawn (cas x 1 2))) (join t)"), 0, "fails in every order");
+    assert_eq!(
+        unretried("(define x 0) (define (try) (cas x 0 1)) (define t (spawn (begin (try) (try)))) (join t)"),
+        0,
+        "fails because of its own thread"
+    );
+    assert_eq!(
+        unretried(
+            "(define x 0) (define l #unlocked)
+             (define t (spawn (begin (acquire l) (cas x 0 1) (release l))))
+             (define u (spawn (begin (acquire l) (set! x 2) (release l))))
+             (join t) (join u)"
+        ),
+        1,
+        "the lock excludes a race, but not that the other thread comes first"
+    );
+}
+
+/// What the abstract machine suspects, as the program's text names it; with a deadlock only that there is one, because the
+/// reduction may reach it at other abstract threads first.
+fn suspects(program: &Program, config: Config) -> Option<(BTreeSet<String>, bool, BTreeSet<u32>)> {
+    let mut space = Space::new(program, config);
+    let graph = abstract_explore(&mut space, 20_000, &Clock::unlimited());
+    if graph.incomplete.is_some() {
+        return None;
+    }
+    let found = suspect::suspects(&mut space, &graph);
+    let races = found.races.keys().map(|r| format!("{:?} {:?} {}", r.sites, r.origin, r.cell)).collect();
+    let errors = found.errors.keys().map(|site| site.0).collect();
+    Some((races, !found.deadlocks.is_empty(), errors))
+}
+
+#[test]
+fn partial_order_reduction_keeps_verdicts() {
+    let mut compared = 0;
+    for seed in 0..cases(25) {
+        let (text, program) = random(seed);
+        let config = Config::better((seed % 3) as usize);
+        let Some(with) = suspects(&program, config) else { continue };
+        let Some(without) = suspects(&program, Config { por: false, ..config }) else { continue };
+        compared += 1;
+        assert_eq!(with, without, "seed {seed}, with and without reduction\n{text}");
+    }
+    assert!(compared * 2 > cases(25), "most programs are small enough to compare: {compared}");
+}
