@@ -1,0 +1,133 @@
+//! Memory of a program: plain accesses, releases, and atomics with the values that they read and wrote.
+
+use super::*;
+
+impl Builder<'_> {
+    pub(super) fn access(&mut self, ix: EventIx, event: &Event, addr: u64, size: u64, kind: AccessKind) {
+        let thread = event.thread;
+        // Nobody else exists yet, and everybody else will be forked: these accesses come before all others.
+        let alone = self.all_forked && !self.forked_any && thread == ThreadIx::MAIN;
+        let start = self.space.translate(raddle_trace::Addr(addr));
+        self.guards.access(thread, start, size, kind.writes());
+        if alone || size == 0 {
+            return;
+        }
+        self.ensure_started(ix, thread, false);
+        if self.benign.iter().any(|&(from, to)| start < to && from < start.saturating_add(size)) {
+            return;
+        }
+        let pos = self.program.threads[thread.index()].steps.len() as Pos;
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        self.program.accesses.push(Access {
+            start,
+            size,
+            kind,
+            thread,
+            pos,
+            location: event.location,
+            event: ix,
+        });
+    }
+
+    pub(super) fn free(&mut self, ix: EventIx, event: &Event, addr: raddle_trace::Addr) {
+        // The release is an access to the whole block, made while the block still is what it was.
+        if let Some(size) = self.space.size_of(addr) {
+            self.access(ix, event, addr.0, size, AccessKind::Free);
+            self.space.free(addr);
+        }
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        ix: EventIx,
+        thread: ThreadIx,
+        addr: raddle_trace::Addr,
+        kind: AtomicKind,
+        read: u64,
+        written: u64,
+    ) {
+        if !self.atomics {
+            self.push(ix, thread, Action::Free, true);
+            return;
+        }
+        let register = {
+            let memory = self.space.translate(addr);
+            self.register(memory)
+        };
+        let mut sets = ValueIx::NONE;
+        if kind.writes() {
+            sets = self.value(register, written);
+        }
+        let mut expects = ValueIx::NONE;
+        if kind.reads() {
+            let value = self.value(register, read);
+            let state = &mut self.register_states[register.index()];
+            if state.now == ValueIx::NONE {
+                self.program.registers[register.index()].start = value;
+                state.now = value;
+            }
+            if state.now == value {
+                expects = value;
+            } else if !kind.writes() {
+                // Observed out of order (weak memory, mixed sizes): it is taken as it is, and so is what follows.
+                sets = value;
+            }
+        }
+        let pos = self.push(ix, thread, Action::Atomic { register, expects, sets }, true);
+        let state = &mut self.register_states[register.index()];
+        if expects != ValueIx::NONE {
+            self.program.registers[register.index()].reads.add(thread, pos);
+            if let Some(from) = state.writer.filter(|from| from.thread != thread) {
+                self.edges.push(ObservedEdge { from, thread, pos });
+            }
+        }
+        if sets != ValueIx::NONE {
+            state.now = sets;
+            state.writer = Some(Need { thread, pos: pos + 1 });
+            let register = &mut self.program.registers[register.index()];
+            register.writes.push((thread, pos, sets));
+            register.writers.add(thread, pos);
+        }
+    }
+
+    pub(super) fn register(&mut self, addr: u64) -> RegisterIx {
+        *self.registers.entry(addr).or_insert_with(|| {
+            let (start, reads, writers) = (ValueIx::NONE, Default::default(), Default::default());
+            self.program.registers.push(Register { addr, start, reads, writes: Vec::new(), writers });
+            self.register_states.push(RegisterState { now: ValueIx::NONE, writer: None });
+            RegisterIx::from_len(self.program.registers.len() - 1)
+        })
+    }
+
+    pub(super) fn value(&mut self, register: RegisterIx, value: u64) -> ValueIx {
+        let next = ValueIx::from_len(self.values.len());
+        *self.values.entry((register, value)).or_insert(next)
+    }
+
+    /// A value that only one step ever wrote can be read only after that step.
+    pub(super) fn finish_atomics(&mut self) {
+        let mut sources: FxHashMap<ValueIx, Option<Need>> = FxHashMap::default();
+        for register in &self.program.registers {
+            if register.start != ValueIx::NONE {
+                sources.insert(register.start, None);
+            }
+            for &(thread, pos, value) in &register.writes {
+                let source = Some(Need { thread, pos: pos + 1 });
+                sources.entry(value).and_modify(|source| *source = None).or_insert(source);
+            }
+        }
+        for (index, steps) in self.program.threads.iter().enumerate() {
+            let thread = ThreadIx(index as u32);
+            for (pos, step) in steps.steps.iter().enumerate() {
+                if let Action::Atomic { expects, .. } = step.action
+                    && let Some(&Some(source)) = sources.get(&expects)
+                    && source.thread != thread
+                {
+                    self.needs.push((thread, pos as Pos, source));
+                }
+            }
+        }
+    }
+
+    // The end of the trace.
+}
