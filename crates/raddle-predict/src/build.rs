@@ -397,7 +397,7 @@ impl Builder<'_> {
         }
     }
 
-    // Locks.
+    // Semaphores and barriers.
 
     fn new_semaphore(&mut self, object: ObjectId) -> SemIx {
         let number = SemIx::from_len(self.program.semaphores.len());
@@ -509,7 +509,7 @@ impl Builder<'_> {
         }
     }
 
-    // Memory.
+    // The end of the trace.
 
     /// What threads were waiting for when the trace ended becomes their last step.
     fn finish_threads(&mut self) {

@@ -186,6 +186,4 @@ impl Builder<'_> {
             }
         }
     }
-
-    // Semaphores and barriers.
 }

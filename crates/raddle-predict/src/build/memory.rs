@@ -128,6 +128,4 @@ impl Builder<'_> {
             }
         }
     }
-
-    // The end of the trace.
 }
