@@ -1,6 +1,7 @@
 //! Speed of the detectors on generated traces: `detect_bench EVENTS [NAME...]` prints one JSON line for each.
 //!
 //! `std:NAME` reads an STD file and `file:NAME` a trace file (written to a temporary folder first), and CPU time counts;
+//! `PATH:NAME` reads a file that is there already;
 //! `NAME` runs on events that are generated while the clock stands still. `cargo xtask bench detect` has the bars.
 
 use raddle_detect::registry::{Settings, create};
@@ -48,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = std::env::temp_dir();
     for name in &names {
-        let (from, detector) = name.split_once(':').unwrap_or(("memory", name));
+        let (from, detector) = name.rsplit_once(':').unwrap_or(("memory", name));
         let mut detectors = vec![create(detector, &Settings::default()).ok_or("no such detector")?];
         let (seconds, outcome) = if from == "std" || from == "file" {
             let path = folder.join(format!("raddle-bench-{}.{from}", std::process::id()));
@@ -63,6 +64,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let seconds = cpu_seconds() - start;
             std::fs::remove_file(&path)?;
             (seconds, outcome)
+        } else if from != "memory" {
+            let start = cpu_seconds();
+            let outcome = run(&mut OpenTrace::open(from.as_ref())?, &mut detectors, &mut |_, _| true)?;
+            (cpu_seconds() - start, outcome)
         } else if events <= 4_000_000 {
             let trace = MemoryTrace::read(&mut Generator::new(shape.clone(), 1))?;
             let start = Instant::now();

@@ -99,6 +99,18 @@ impl HappensBefore {
         self.clocks[slot.index()].get(slot)
     }
 
+    /// How much of another thread, which has acted already, the thread in `slot` knows.
+    #[inline]
+    pub fn known_of(&self, slot: ThreadIx, thread: ThreadIx) -> u32 {
+        let other = self.slots.get(thread.index()).copied().unwrap_or(NO_SLOT);
+        self.clocks[slot.index()].get(other)
+    }
+
+    /// Do two threads that have acted share a column?
+    pub fn same_slot(&self, a: ThreadIx, b: ThreadIx) -> bool {
+        self.slots.get(a.index()) == self.slots.get(b.index())
+    }
+
     pub fn join(&mut self, slot: ThreadIx, news: &Clock) {
         self.clocks[slot.index()].join(news);
     }

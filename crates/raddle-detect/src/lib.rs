@@ -8,6 +8,7 @@ pub mod clock;
 pub mod coverage;
 pub mod detector;
 pub mod detectors;
+pub mod granules;
 pub mod happens_before;
 pub mod lockgraph;
 pub mod locksets;

@@ -15,6 +15,10 @@ pub struct Outcome {
     pub truncated: u64,
 }
 
+/// Events whose variables are looked up together: enough to keep the memory busy, few enough that what was fetched is
+/// still in the nearest cache when its turn comes.
+const AHEAD_EVENTS: usize = 64;
+
 /// Reads a trace to its end. `progress` is called after each batch with the number of events so far and the source's
 /// own measure; it returns false to stop early.
 pub fn run(
@@ -32,10 +36,16 @@ pub fn run(
         for detector in detectors.iter_mut() {
             detector.learn(source.tables(), &batch);
         }
-        for event in &batch {
-            let step = feed.step(event);
+        for part in batch.chunks(AHEAD_EVENTS) {
+            let soon = feed.look_ahead(part);
             for detector in detectors.iter_mut() {
-                detector.step(&step);
+                detector.soon(soon);
+            }
+            for event in part {
+                let step = feed.step(event);
+                for detector in detectors.iter_mut() {
+                    detector.step(&step);
+                }
             }
         }
         if !progress(feed.position(), source.progress()) {

@@ -86,6 +86,9 @@ struct ThreadPart {
     lessons: Vec<Lesson>,
     /// Acquisitions in order: local index and lock.
     acquires: Vec<(u32, LockIx)>,
+    forked: bool,
+    /// It will not act any more.
+    ended: bool,
 }
 
 /// Clocks of an object that can begin and end its life.
@@ -114,6 +117,8 @@ pub struct Skeleton {
     shared: Vec<Shared>,
     channels: Vec<Clock>,
     lives: FxHashMap<ObjectId, Life>,
+    /// A thread has acted that was not forked by another, beside the first.
+    orphans: bool,
     /// Scratch of `close`.
     seen: Vec<u32>,
     marks: Vec<u32>,
@@ -133,9 +138,15 @@ impl Skeleton {
     /// by [`Skeleton::saw`], so that a detector can look at the state in between.
     pub fn step(&mut self, step: &Step<'_>) -> u32 {
         let thread = step.thread();
+        let first = self.threads.is_empty();
         let part = slot(&mut self.threads, thread.index());
         part.len += 1;
         let index = part.len;
+        if index == 1 {
+            self.orphans |= !first && !part.forked;
+        }
+        // Whoever is said to have ended and goes on after all takes part again.
+        part.ended = matches!(step.event.op, Op::End);
         part.known.set(thread, index);
         if step.plain_access().is_some() {
             return index;
@@ -180,11 +191,13 @@ impl Skeleton {
             }
             Sync::Fork(child) => {
                 let known = self.threads[thread.index()].known.clone();
-                slot(&mut self.threads, child.index());
+                slot(&mut self.threads, child.index()).forked = true;
                 self.learn(child, &known);
             }
             Sync::Join(child) => {
-                let known = slot(&mut self.threads, child.index()).known.clone();
+                let part = slot(&mut self.threads, child.index());
+                part.ended = true;
+                let known = part.known.clone();
                 self.learn(thread, &known);
             }
             Sync::Receive(channel) => self.receive(thread, channel),
@@ -261,6 +274,18 @@ impl Skeleton {
     #[inline]
     pub fn knows(&self, thread: ThreadIx, other: ThreadIx) -> u32 {
         self.threads[thread.index()].known.get(other)
+    }
+
+    /// How many of a thread's events are known to all other threads that can still act. A thread that will be forked
+    /// knows what its parent knows. One that comes out of nowhere knows nothing; recorded programs have none, but
+    /// converted traces may leave forks out: after the first such thread the answer is always 0.
+    pub fn known_by_all(&self, thread: ThreadIx) -> u32 {
+        if self.orphans {
+            return 0;
+        }
+        let others =
+            self.threads.iter().enumerate().filter(|(other, part)| *other != thread.index() && !part.ended);
+        others.map(|(_, part)| part.known.get(thread)).min().unwrap_or(0)
     }
 
     /// How many times threads have learnt something; two equal values mean that nothing happened in between.

@@ -13,6 +13,7 @@
 //!   channel;
 //! * keeps the locks that each thread holds.
 
+use crate::granules::{GRANULE_BYTES, Granule, Granules};
 use raddle_trace::{Addr, AtomicKind, ContextIx, Event, LocationIx, ObjectId, Op, ThreadIx};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -28,6 +29,9 @@ pub struct LockIx(pub u32);
 /// Something over which threads synchronise other than a lock, dense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChannelIx(pub u32);
+
+/// No variable: not looked up, or not by the short way.
+pub const NO_VAR: VarIx = VarIx(u32::MAX);
 
 macro_rules! index {
     ($($name:ident),*) => {$(
@@ -110,17 +114,6 @@ impl Step<'_> {
     }
 }
 
-/// What is known about a granule of 8 bytes.
-#[derive(Clone, Copy, Debug)]
-enum Granule {
-    /// Always accessed with these bounds so far.
-    Whole { first: u8, len: u8, var: VarIx },
-    /// Cut: the variable of byte 0; the others follow.
-    Bytes { base: VarIx },
-}
-
-const GRANULE_BYTES: u64 = 8;
-
 /// Larger accesses are cut off here; a library call that touches more in one go is counted in [`Feed::truncated`].
 pub const ACCESS_BYTES_MAX: u64 = 1 << 20;
 
@@ -128,7 +121,7 @@ pub const ACCESS_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct Feed {
     position: u64,
-    granules: FxHashMap<u64, Granule>,
+    granules: Granules,
     var_addrs: Vec<Addr>,
     locks: FxHashMap<ObjectId, LockIx>,
     lock_objects: Vec<ObjectId>,
@@ -136,6 +129,9 @@ pub struct Feed {
     channel_count: u32,
     held: Vec<HeldLocks>,
     vars: Vec<VarIx>,
+    /// Variables of the coming events, as far as they were looked up ahead; see [`Feed::look_ahead`].
+    ahead: Vec<VarIx>,
+    ahead_next: usize,
     splits: Vec<(VarIx, VarIx)>,
     reborn: Vec<VarIx>,
     /// Copy of the acting thread's locks, so that a step can be handed out while `held` changes.
@@ -171,8 +167,24 @@ impl Feed {
         Names { vars: self.var_addrs.clone(), locks: self.lock_objects.clone() }
     }
 
-    /// The next event.
+    /// Looks up the variables of events that will come next, and returns them. Looking up many in a row, each
+    /// independent of the others, keeps the memory busy where one event at a time would wait for it.
     #[inline]
+    pub fn look_ahead(&mut self, events: &[Event]) -> &[VarIx] {
+        self.ahead.clear();
+        self.ahead_next = 0;
+        let granules = &self.granules;
+        self.ahead.extend(events.iter().map(|event| match event.op {
+            Op::Read { addr, size, .. } | Op::Write { addr, size, .. } => {
+                granules.usual(addr.0, u64::from(size)).unwrap_or(NO_VAR)
+            }
+            _ => NO_VAR,
+        }));
+        &self.ahead
+    }
+
+    /// The next event.
+    #[inline(always)]
     pub fn step<'a>(&'a mut self, event: &'a Event) -> Step<'a> {
         let position = self.position;
         self.position += 1;
@@ -182,18 +194,24 @@ impl Feed {
         if !self.reborn.is_empty() {
             self.reborn.clear();
         }
-        self.vars.clear();
+        let ahead = self.ahead_next;
+        self.ahead_next += 1;
         let thread = event.thread.index();
         if self.held.len() <= thread {
             self.held.resize(thread + 1, HeldLocks::new());
         }
         match event.op {
             Op::Read { addr, size, .. } | Op::Write { addr, size, .. } => {
-                self.resolve(addr, u64::from(size));
+                let usual = self.ahead.get(ahead).is_some_and(|&var| var != NO_VAR);
+                if !usual {
+                    self.vars.clear();
+                    self.resolve(addr, u64::from(size));
+                }
+                let vars = if usual { std::slice::from_ref(&self.ahead[ahead]) } else { &self.vars[..] };
                 Step {
                     position,
                     event,
-                    vars: &self.vars,
+                    vars,
                     sync: Sync::None,
                     held: &self.held[thread],
                     splits: &self.splits,
@@ -201,6 +219,7 @@ impl Feed {
                 }
             }
             _ => {
+                self.vars.clear();
                 self.now_held.clone_from(&self.held[thread]);
                 let sync = self.sync(position, event);
                 Step {
@@ -224,14 +243,13 @@ impl Feed {
     /// Finds the variables of an access.
     #[inline]
     fn resolve(&mut self, addr: Addr, size: u64) {
-        let (key, first) = (addr.0 / GRANULE_BYTES, (addr.0 % GRANULE_BYTES) as u8);
-        if let Some(&Granule::Whole { first: f, len, var }) = self.granules.get(&key)
-            && f == first
-            && u64::from(len) == size
-        {
-            self.vars.push(var);
-            return;
+        match self.granules.usual(addr.0, size) {
+            Some(var) => self.vars.push(var),
+            None => self.resolve_slowly(addr, size),
         }
+    }
+
+    fn resolve_slowly(&mut self, addr: Addr, size: u64) {
         let mut size = size;
         if size > ACCESS_BYTES_MAX {
             self.truncated += 1;
@@ -251,15 +269,17 @@ impl Feed {
     }
 
     fn resolve_in_granule(&mut self, key: u64, first: u8, len: u8) {
+        // What was looked up ahead may be wrong after a cut.
+        self.ahead.clear();
         let start = key * GRANULE_BYTES;
-        match self.granules.get(&key).copied() {
-            None => {
+        match self.granules.get(key) {
+            Granule::Unknown => {
                 let var = self.new_var(Addr(start + u64::from(first)));
-                self.granules.insert(key, Granule::Whole { first, len, var });
+                self.granules.set(key, Granule::Whole { first, len, var });
                 self.vars.push(var);
             }
-            Some(Granule::Whole { first: f, len: l, var }) if (f, l) == (first, len) => self.vars.push(var),
-            Some(Granule::Whole { first: f, len: l, var }) => {
+            Granule::Whole { first: f, len: l, var } if (f, l) == (first, len) => self.vars.push(var),
+            Granule::Whole { first: f, len: l, var } => {
                 let base = self.new_var(Addr(start));
                 for byte in 1..GRANULE_BYTES {
                     self.new_var(Addr(start + byte));
@@ -267,10 +287,10 @@ impl Feed {
                 for byte in f..f + l {
                     self.splits.push((var, VarIx(base.0 + u32::from(byte))));
                 }
-                self.granules.insert(key, Granule::Bytes { base });
+                self.granules.set(key, Granule::Bytes { base });
                 self.vars.extend((first..first + len).map(|byte| VarIx(base.0 + u32::from(byte))));
             }
-            Some(Granule::Bytes { base }) => {
+            Granule::Bytes { base } => {
                 self.vars.extend((first..first + len).map(|byte| VarIx(base.0 + u32::from(byte))));
             }
         }
@@ -278,21 +298,16 @@ impl Feed {
 
     /// Memory was allocated: what was known about these addresses concerns something else.
     fn rebirth(&mut self, addr: Addr, size: u64) {
-        let keys = addr.0 / GRANULE_BYTES..=addr.0.saturating_add(size.max(1) - 1) / GRANULE_BYTES;
-        let found: Vec<u64> = if (keys.end() - keys.start()) as usize > self.granules.len() {
-            self.granules.keys().copied().filter(|key| keys.contains(key)).collect()
-        } else {
-            keys.filter(|key| self.granules.contains_key(key)).collect()
-        };
-        for key in found {
-            match self.granules.remove(&key) {
-                Some(Granule::Whole { var, .. }) => self.reborn.push(var),
-                Some(Granule::Bytes { base }) => {
-                    self.reborn.extend((0..GRANULE_BYTES as u32).map(|byte| VarIx(base.0 + byte)));
-                }
-                None => {}
+        let (from, to) = (addr.0 / GRANULE_BYTES, addr.0.saturating_add(size.max(1) - 1) / GRANULE_BYTES);
+        self.ahead.clear();
+        let reborn = &mut self.reborn;
+        self.granules.forget(from, to, |granule| match granule {
+            Granule::Whole { var, .. } => reborn.push(var),
+            Granule::Bytes { base } => {
+                reborn.extend((0..GRANULE_BYTES as u32).map(|byte| VarIx(base.0 + byte)));
             }
-        }
+            Granule::Unknown => {}
+        });
     }
 
     fn lock(&mut self, object: ObjectId) -> LockIx {
@@ -309,6 +324,7 @@ impl Feed {
         })
     }
 
+    #[inline(never)]
     fn sync(&mut self, position: u64, event: &Event) -> Sync {
         let thread = event.thread.index();
         match event.op {
@@ -413,6 +429,12 @@ impl<T: Clone + Default> PerVar<T> {
         for &var in step.reborn {
             *self.get_mut(var) = T::default();
         }
+    }
+
+    /// The value, if there is one already.
+    #[inline]
+    pub fn get(&self, var: VarIx) -> Option<&T> {
+        self.0.get(var.index())
     }
 
     #[inline]

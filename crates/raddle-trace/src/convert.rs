@@ -11,7 +11,7 @@ use raddle_wire::record::Record;
 use std::path::Path;
 
 /// Records that a thread gathers before they become a chunk.
-const CHUNK_RECORDS: usize = 2048;
+const CHUNK_RECORDS: usize = 8 * 1024;
 
 /// Writes all events of a source into a new trace file. `came_from` describes where they came from.
 pub fn write_trace(

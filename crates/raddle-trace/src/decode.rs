@@ -15,11 +15,11 @@
 
 use crate::encode::{INIT_BARRIER, INIT_SEMAPHORE};
 use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Order, Patience};
-use crate::file::codec::Decoded;
+use crate::file::codec::RecordSink;
 use crate::file::meta::LocationKind;
 use crate::ids::{Addr, ContextIx, LocationIx, ObjectId, TextIx, ThreadIx};
 use crate::tables::{Location, Tables};
-use raddle_wire::record::{Record, SyncOp, Tag, access, atomic, lock};
+use raddle_wire::record::{LOW48, Record, SyncOp, Tag, access, atomic, lock};
 
 /// Deepest stack that is kept; calls beyond it are counted, not kept.
 pub const STACK_DEPTH_MAX: usize = 1 << 16;
@@ -46,10 +46,29 @@ pub struct Mark {
     pub start: usize,
 }
 
+/// An event of one thread, small: most are plain accesses, which fit; others stand in a list beside.
+#[derive(Clone, Copy, Debug)]
+struct Slim {
+    /// Address of an access, or index of another event.
+    word: u64,
+    location: LocationIx,
+    context: ContextIx,
+    /// The record's `aux`, or [`OTHER`].
+    aux: u8,
+}
+
+/// Not a valid `aux` of an access: its size code is above all sizes.
+const OTHER: u8 = u8::MAX;
+
 /// Events of one thread. Thread indices inside operations (`Fork`, `Join`, ...) are still the recorded ones.
+///
+/// A trace has one of these for each thread that is alive, and reading goes round among them: they are kept half as
+/// large as events so that the caches are left to the analyses.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadEvents {
-    pub events: Vec<Event>,
+    thread: ThreadIx,
+    slim: Vec<Slim>,
+    others: Vec<Event>,
     pub marks: Vec<Mark>,
     /// Names given to threads: recorded index, name.
     pub names: Vec<(u32, String)>,
@@ -57,9 +76,45 @@ pub struct ThreadEvents {
 
 impl ThreadEvents {
     pub fn clear(&mut self) {
-        self.events.clear();
+        self.slim.clear();
+        self.others.clear();
         self.marks.clear();
         self.names.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.slim.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slim.is_empty()
+    }
+
+    pub fn get(&self, index: usize) -> Event {
+        self.expand(&self.slim[index])
+    }
+
+    /// Appends a part of the events to `batch`.
+    #[inline]
+    pub fn copy_to(&self, range: std::ops::Range<usize>, batch: &mut Vec<Event>) {
+        for slim in &self.slim[range] {
+            batch.push(self.expand(slim));
+        }
+    }
+
+    #[inline(always)]
+    fn expand(&self, slim: &Slim) -> Event {
+        let (location, context) = (slim.location, slim.context);
+        match access_op(slim.aux, Addr(slim.word), 1 << (slim.aux & access::SIZE_MASK)) {
+            Some(op) => Event { thread: self.thread, location, context, op },
+            None => self.others[slim.word as usize],
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        let word = self.others.len() as u64;
+        self.slim.push(Slim { word, location: event.location, context: event.context, aux: OTHER });
+        self.others.push(event);
     }
 }
 
@@ -86,8 +141,6 @@ pub struct ThreadDecoder {
     /// Mutex of the condition wait that is going on.
     wait_lock: ObjectId,
     unfinished: Option<Unfinished>,
-    /// Locations of the sites of the current chunk, filled as they are met.
-    site_locations: Vec<Option<LocationIx>>,
     /// Events that were dropped because their records are incomplete or make no sense.
     pub damaged: u64,
 }
@@ -102,7 +155,6 @@ impl ThreadDecoder {
             too_deep: 0,
             wait_lock: ObjectId(0),
             unfinished: None,
-            site_locations: Vec::new(),
             damaged: 0,
         }
     }
@@ -130,49 +182,16 @@ impl ThreadDecoder {
         }
     }
 
-    /// Appends the events of the next chunk of this thread.
-    pub fn decode(&mut self, chunk: &Decoded, tables: &mut Tables, out: &mut ThreadEvents) {
-        self.site_locations.clear();
-        self.site_locations.resize(chunk.sites, None);
-        let records = &chunk.records;
-        let mut at = 0;
-        while at < records.len() {
-            let record = records[at];
-            let tag = record.tag_byte();
-            if tag == Tag::Access as u8 {
-                let location = self.location_at(chunk, at, tables);
-                match access_op(
-                    record.aux(),
-                    self.addr(record.word1),
-                    1 << (record.aux() & access::SIZE_MASK),
-                ) {
-                    Some(op) => {
-                        self.finish_text(tables, out);
-                        out.events.push(Event { thread: self.thread, location, context: self.context(), op });
-                    }
-                    None => self.damaged += 1,
-                }
-                at += 1;
-                continue;
-            }
-            at += match Tag::from_u8(tag) {
-                Some(Tag::Text) => self.text(record),
-                Some(Tag::Pop) => self.pop(record.word1),
-                Some(Tag::Push) => {
-                    let call = self.location_at(chunk, at, tables);
-                    self.push(call, tables)
-                }
-                Some(tag @ (Tag::Range | Tag::Sync | Tag::Atomic | Tag::Alloc | Tag::Free | Tag::Lost)) => {
-                    self.finish_text(tables, out);
-                    let location = self.location_at(chunk, at, tables);
-                    self.event(tag, &records[at..], location, out)
-                }
-                Some(Tag::Ext | Tag::End | Tag::Access) | None => {
-                    self.damaged += 1;
-                    1
-                }
-            };
-        }
+    /// A sink for the records of the next chunk of this thread: their events are appended to `out`. Call
+    /// [`ChunkSink::end`] after the last record.
+    pub fn chunk<'a>(
+        &'a mut self,
+        scratch: &'a mut ChunkScratch,
+        tables: &'a mut Tables,
+        out: &'a mut ThreadEvents,
+    ) -> ChunkSink<'a> {
+        scratch.pending.clear();
+        ChunkSink { thread: self, scratch, tables, out }
     }
 
     /// Call after the last chunk: hands out an event that was still waiting for text.
@@ -180,18 +199,7 @@ impl ThreadDecoder {
         self.finish_text(tables, out);
     }
 
-    #[inline(always)]
-    fn location_at(&mut self, chunk: &Decoded, at: usize, tables: &mut Tables) -> LocationIx {
-        let site = usize::from(chunk.site_of[at]);
-        if let Some(location) = self.site_locations[site] {
-            return location;
-        }
-        let location = self.intern_location(chunk.records[at].low48(), tables);
-        self.site_locations[site] = Some(location);
-        location
-    }
-
-    fn pop(&mut self, depth: u64) -> usize {
+    fn pop(&mut self, depth: u64) {
         let known = self.stack.len() as u64 + self.too_deep;
         if depth > known {
             // The stack cannot become deeper by returning; keep what we have.
@@ -200,10 +208,9 @@ impl ThreadDecoder {
             self.too_deep = depth.saturating_sub(STACK_DEPTH_MAX as u64).min(self.too_deep);
             self.stack.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         }
-        1
     }
 
-    fn push(&mut self, call: LocationIx, tables: &mut Tables) -> usize {
+    fn push(&mut self, call: LocationIx, tables: &mut Tables) {
         if self.stack.len() >= STACK_DEPTH_MAX {
             self.too_deep += 1;
         } else {
@@ -213,13 +220,12 @@ impl ThreadDecoder {
             };
             self.stack.push(context);
         }
-        1
     }
 
-    fn text(&mut self, record: Record) -> usize {
+    fn text(&mut self, record: Record) {
         let Some(unfinished) = &mut self.unfinished else {
             self.damaged += 1;
-            return 1;
+            return;
         };
         let used = usize::from(record.aux()).min(TEXT_RECORD_BYTES);
         let mut bytes = [0; 16];
@@ -228,17 +234,17 @@ impl ThreadDecoder {
         if unfinished.text.len() + used <= TEXT_BYTES_MAX {
             unfinished.text.extend_from_slice(&bytes[..used]);
         }
-        1
     }
 
-    /// Decodes an event from the front of `records`; returns how many records it took.
-    fn event(&mut self, tag: Tag, records: &[Record], location: LocationIx, out: &mut ThreadEvents) -> usize {
-        let head = records[0];
-        let extensions = records[1..].iter().take(5).take_while(|r| r.tag_byte() == Tag::Ext as u8).count();
+    /// Decodes an event from a record and its extensions; returns how many records it took.
+    fn event(&mut self, records: &[Record], out: &mut ThreadEvents) -> usize {
+        let (head, Some(tag)) = (records[0], Tag::from_u8(records[0].tag_byte())) else { return 0 };
+        let location = LocationIx(head.word0 as u32);
+        let extensions = (records.len() - 1).min(5);
         let ext = |n: usize| (n < extensions).then(|| records[1 + n]);
         let thread = self.thread;
         let context = self.context();
-        let mut plain = |op| out.events.push(Event { thread, location, context, op });
+        let mut plain = |op| out.push(Event { thread, location, context, op });
         let (used, understood) = match tag {
             Tag::Free => {
                 plain(Op::Free { addr: self.addr(head.word1) });
@@ -278,8 +284,8 @@ impl ThreadDecoder {
                             written.word1,
                         ) {
                             Some(op) => {
-                                out.marks.push(Mark { sequence: first.word1, start: out.events.len() });
-                                out.events.push(Event { thread, location, context, op });
+                                out.marks.push(Mark { sequence: first.word1, start: out.len() });
+                                out.push(Event { thread, location, context, op });
                                 (1 + count, true)
                             }
                             None => (1 + count, false),
@@ -310,7 +316,7 @@ impl ThreadDecoder {
 
     /// Hands out a synchronisation event, or keeps it until its text is complete. False if it makes no sense.
     fn sync(&mut self, event: Unfinished, arg: u64, out: &mut ThreadEvents) -> bool {
-        let mark = Mark { sequence: event.sequence, start: out.events.len() };
+        let mark = Mark { sequence: event.sequence, start: out.len() };
         let op = match event.op {
             SyncOp::ProcessExec
             | SyncOp::Custom
@@ -337,7 +343,7 @@ impl ThreadDecoder {
         };
         out.marks.push(mark);
         let (location, context) = (event.location, event.context);
-        out.events.push(Event { thread: self.thread, location, context, op });
+        out.push(Event { thread: self.thread, location, context, op });
         true
     }
 
@@ -429,7 +435,7 @@ impl ThreadDecoder {
 
     fn finish_text_now(&mut self, tables: &mut Tables, out: &mut ThreadEvents) {
         let Some(event) = self.unfinished.take() else { return };
-        out.marks.push(Mark { sequence: event.sequence, start: out.events.len() });
+        out.marks.push(Mark { sequence: event.sequence, start: out.len() });
         let text = String::from_utf8_lossy(&event.text);
         if event.op == SyncOp::ThreadName {
             match u32::try_from(event.object) {
@@ -445,13 +451,114 @@ impl ThreadDecoder {
             SyncOp::AtomicEnd => Op::AtomicEnd { name },
             _ => Op::Custom { name, object: self.object(event.object) },
         };
-        out.events.push(Event { thread: self.thread, location: event.location, context: event.context, op });
+        out.push(Event { thread: self.thread, location: event.location, context: event.context, op });
+    }
+}
+
+/// What decoding a chunk needs in between; one serves all threads, so that it stays in the cache.
+#[derive(Debug, Default)]
+pub struct ChunkScratch {
+    /// A record that begins an event, and the extensions that have come after it.
+    pending: Vec<Record>,
+}
+
+/// Largest code of an access's size: 16 bytes.
+const ACCESS_SIZE_MAX: u8 = 4;
+
+/// Turns the records of one chunk into events as they come out of the [codec](crate::file::codec).
+pub struct ChunkSink<'a> {
+    thread: &'a mut ThreadDecoder,
+    scratch: &'a mut ChunkScratch,
+    tables: &'a mut Tables,
+    out: &'a mut ThreadEvents,
+}
+
+impl RecordSink for ChunkSink<'_> {
+    fn begin(&mut self, records: usize) {
+        self.out.thread = self.thread.thread;
+        self.out.slim.reserve(records);
+    }
+
+    /// Replaces the program counter by the location.
+    fn site(&mut self, word0: u64) -> u64 {
+        let record = Record { word0, word1: 0 };
+        match Tag::from_u8(record.tag_byte()) {
+            Some(
+                Tag::Access
+                | Tag::Range
+                | Tag::Sync
+                | Tag::Atomic
+                | Tag::Alloc
+                | Tag::Free
+                | Tag::Lost
+                | Tag::Push,
+            ) => {
+                let location = self.thread.intern_location(record.low48(), self.tables);
+                word0 & !LOW48 | u64::from(location.0)
+            }
+            Some(Tag::Ext | Tag::Text | Tag::Pop | Tag::End) | None => word0,
+        }
+    }
+
+    #[inline(always)]
+    fn record(&mut self, record: Record) {
+        if record.tag_byte() != Tag::Access as u8 {
+            return self.other(record);
+        }
+        if !self.scratch.pending.is_empty() {
+            self.flush();
+        }
+        let (aux, addr) = (record.aux(), self.thread.addr(record.word1));
+        if aux & access::SIZE_MASK > ACCESS_SIZE_MAX {
+            self.thread.damaged += 1;
+            return;
+        }
+        let location = LocationIx(record.word0 as u32);
+        self.thread.finish_text(self.tables, self.out);
+        self.out.slim.push(Slim { word: addr.0, location, context: self.thread.context(), aux });
+    }
+}
+
+impl ChunkSink<'_> {
+    /// The chunk is complete.
+    pub fn end(mut self) {
+        self.flush();
+    }
+
+    /// A record that is not a plain access.
+    fn other(&mut self, record: Record) {
+        let tag = Tag::from_u8(record.tag_byte());
+        if tag == Some(Tag::Ext) && !self.scratch.pending.is_empty() {
+            self.scratch.pending.push(record);
+            return;
+        }
+        self.flush();
+        match tag {
+            Some(Tag::Text) => self.thread.text(record),
+            Some(Tag::Pop) => self.thread.pop(record.word1),
+            Some(Tag::Push) => self.thread.push(LocationIx(record.word0 as u32), self.tables),
+            Some(Tag::Range | Tag::Sync | Tag::Atomic | Tag::Alloc | Tag::Free | Tag::Lost) => {
+                self.thread.finish_text(self.tables, self.out);
+                self.scratch.pending.push(record);
+            }
+            Some(Tag::Ext | Tag::End | Tag::Access) | None => self.thread.damaged += 1,
+        }
+    }
+
+    /// All extensions of the pending record have come.
+    fn flush(&mut self) {
+        let count = self.scratch.pending.len();
+        if count > 0 {
+            let used = self.thread.event(&self.scratch.pending, self.out);
+            self.thread.damaged += (count - used) as u64;
+            self.scratch.pending.clear();
+        }
     }
 }
 
 #[inline(always)]
 fn access_op(aux: u8, addr: Addr, size: u32) -> Option<Op> {
-    if aux & access::SIZE_MASK > 4 {
+    if aux & access::SIZE_MASK > ACCESS_SIZE_MAX {
         return None;
     }
     let flags = AccessFlags {

@@ -28,6 +28,7 @@
 //!
 //! The reader streams: memory is bounded by the number of names, and a line by [`LINE_BYTES_MAX`].
 
+mod numbers;
 mod writer;
 
 pub use writer::{Dialect, Unwritten, write_std};
@@ -36,56 +37,15 @@ use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, Op, Order, Patienc
 use crate::ids::{Addr, ContextIx, LocationIx, ObjectId, ThreadIx};
 use crate::source::{EventSource, TraceError};
 use crate::tables::{Location, Tables};
-use rustc_hash::FxHashMap;
+use numbers::{Numbers, take_numbered};
 use std::io::Read;
 
 /// Longer lines are an error: they would have to be held in memory.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
 const CHUNK_BYTES: usize = 1 << 20;
-const BATCH_EVENTS: usize = 4096;
-/// Locations below this are looked up in a table, others in a map.
-const LOCATION_TABLE: u32 = 1 << 20;
-
-/// Dense numbers for names. Names of up to 8 bytes, nearly all, are looked up as one integer.
-#[derive(Clone, Debug, Default)]
-struct Numbers {
-    short: FxHashMap<u64, u32>,
-    long: FxHashMap<Box<[u8]>, u32>,
-    names: Vec<String>,
-    last: (u64, u32),
-}
-
-impl Numbers {
-    #[inline]
-    fn number(&mut self, name: &[u8]) -> u32 {
-        if name.len() > 8 {
-            return self.long_number(name);
-        }
-        // Names contain no zero byte (they are printable), so that the packed form is unique, and zero is none of them.
-        let packed = name.iter().fold(0, |packed, &byte| packed << 8 | u64::from(byte));
-        if packed == self.last.0 {
-            return self.last.1;
-        }
-        let next = self.names.len() as u32;
-        let number = *self.short.entry(packed).or_insert(next);
-        if number == next {
-            self.names.push(String::from_utf8_lossy(name).into_owned());
-        }
-        self.last = (packed, number);
-        number
-    }
-
-    fn long_number(&mut self, name: &[u8]) -> u32 {
-        if let Some(&number) = self.long.get(name) {
-            return number;
-        }
-        let number = self.names.len() as u32;
-        self.long.insert(name.into(), number);
-        self.names.push(String::from_utf8_lossy(name).into_owned());
-        number
-    }
-}
+/// Few enough to stay in the nearest caches.
+const BATCH_EVENTS: usize = 512;
 
 /// What the dense numbers of a converted trace were called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,7 +81,6 @@ pub struct StdReader<R> {
     thread_ix: Vec<ThreadIx>,
     variables: Numbers,
     objects: Numbers,
-    locations: Vec<LocationIx>,
     failed: bool,
 }
 
@@ -146,14 +105,13 @@ impl<R: Read> StdReader<R> {
             thread_ix: Vec::new(),
             variables: Numbers::default(),
             objects: Numbers::default(),
-            locations: Vec::new(),
             failed: false,
         }
     }
 
     /// Names of variables and objects seen so far.
     pub fn names(&self) -> StdNames {
-        StdNames { variables: self.variables.names.clone(), objects: self.objects.names.clone() }
+        StdNames { variables: self.variables.names().to_vec(), objects: self.objects.names().to_vec() }
     }
 
     fn error(&self, place: String, problem: String) -> TraceError {
@@ -193,7 +151,7 @@ impl<R: Read> StdReader<R> {
     fn take_line(&mut self) -> Result<Option<(usize, usize)>, TraceError> {
         let mut searched = 0;
         loop {
-            let found = self.buffer[self.start + searched..self.end].iter().position(|&byte| byte == b'\n');
+            let found = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]);
             if let Some(len) = found {
                 let bounds = (self.start, self.start + searched + len);
                 self.start = bounds.1 + 1;
@@ -221,6 +179,10 @@ impl<R: Read> StdReader<R> {
 
     fn fill(&mut self, batch: &mut Vec<Event>) -> Result<(), TraceError> {
         while batch.len() < BATCH_EVENTS {
+            if let Some(event) = self.usual_line() {
+                batch.push(event);
+                continue;
+            }
             let Some((from, to)) = self.take_line()? else { break };
             // The line is parsed out of the buffer while names are entered into the tables.
             let buffer = std::mem::take(&mut self.buffer);
@@ -236,6 +198,39 @@ impl<R: Read> StdReader<R> {
             }
         }
         Ok(())
+    }
+
+    /// The short way for what nearly all lines are: `T1|w(V23)|45`, with names and a location that were seen before.
+    /// `None`, and nothing taken, for any other line.
+    #[inline]
+    fn usual_line(&mut self) -> Option<Event> {
+        let line = &self.buffer[self.start..self.end];
+        let (thread, rest) = take_numbered(line)?;
+        let thread = *self.thread_ix.get(self.threads.known(thread)? as usize)?;
+        let (access, write, rest) = match rest {
+            [b'|', b'r', b'(', rest @ ..] => (true, false, rest),
+            [b'|', b'w', b'(', rest @ ..] => (true, true, rest),
+            [b'|', b'a', b'c', b'q', b'(', rest @ ..] => (false, false, rest),
+            [b'|', b'r', b'e', b'l', b'(', rest @ ..] => (false, true, rest),
+            _ => return None,
+        };
+        let (object, rest) = take_numbered(rest)?;
+        let [b')', b'|', rest @ ..] = rest else { return None };
+        let (number, rest) = numbers::take_decimal(rest)?;
+        let [b'\n', rest @ ..] = rest else { return None };
+        let location = self.tables.known_foreign(number)?;
+        let op = if access {
+            let addr = Addr(8 * (u64::from(self.variables.known(object)?) + 1));
+            let flags = AccessFlags::default();
+            if write { Op::Write { addr, size: 8, flags } } else { Op::Read { addr, size: 8, flags } }
+        } else {
+            let lock = ObjectId(u64::from(self.objects.known(object)?));
+            let flags = LockFlags::default();
+            if write { Op::Unlock { lock, flags } } else { Op::Lock { lock, flags } }
+        };
+        self.start = self.end - rest.len();
+        self.line += 1;
+        Some(Event { thread, location, context: ContextIx::ROOT, op })
     }
 
     /// Parses one line; `None` for a comment or an empty line.
@@ -295,17 +290,7 @@ impl<R: Read> StdReader<R> {
                 .and_then(|number| number.checked_add(u32::from(byte - b'0')))
                 .ok_or_else(|| Fault(start, "the location does not fit into 32 bits".into()))?;
         }
-        if number >= LOCATION_TABLE {
-            return Ok(self.tables.intern_location(Location::Foreign(number)));
-        }
-        let index = number as usize;
-        if self.locations.len() <= index {
-            self.locations.resize(index + 1, LocationIx::UNKNOWN);
-        }
-        if self.locations[index] == LocationIx::UNKNOWN {
-            self.locations[index] = self.tables.intern_location(Location::Foreign(number));
-        }
-        Ok(self.locations[index])
+        Ok(self.tables.intern_location(Location::Foreign(number)))
     }
 
     #[inline]
@@ -314,7 +299,7 @@ impl<R: Read> StdReader<R> {
         if number == self.thread_ix.len() {
             // The first thread of the file is main; others appear by a fork or out of nowhere.
             let ix = if number == 0 { ThreadIx::MAIN } else { self.tables.add_thread(parent) };
-            self.tables.threads[ix.index()].given_name = Some(self.threads.names[number].clone());
+            self.tables.threads[ix.index()].given_name = Some(self.threads.names()[number].clone());
             self.thread_ix.push(ix);
         }
         self.thread_ix[number]
@@ -428,7 +413,7 @@ impl<R: Read> StdReader<R> {
 }
 
 fn find(line: &[u8], from: usize, wanted: u8) -> Option<usize> {
-    line[from..].iter().position(|&byte| byte == wanted).map(|place| from + place)
+    memchr::memchr(wanted, &line[from..]).map(|place| from + place)
 }
 
 /// Checks that `line[from..to]` can be a name.

@@ -6,6 +6,9 @@
 use crate::ids::{ContextIx, LocationIx, TextIx, ThreadIx};
 use rustc_hash::FxHashMap;
 
+/// Foreign locations below this are looked up in a table.
+const FOREIGN_TABLE: u32 = 1 << 20;
+
 /// A place in code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Location {
@@ -53,7 +56,10 @@ pub struct Tables {
     pub threads: Vec<Thread>,
     pub modules: Vec<Module>,
     locations: Vec<Location>,
-    location_index: FxHashMap<Location, LocationIx>,
+    pcs: FxHashMap<u64, LocationIx>,
+    /// Foreign locations by their number: small ones, nearly all, in a table (0 for none), others in a map.
+    foreign_table: Vec<LocationIx>,
+    foreign: FxHashMap<u32, LocationIx>,
     contexts: Vec<ContextNode>,
     context_index: FxHashMap<(ContextIx, LocationIx), ContextIx>,
     texts: Vec<String>,
@@ -62,15 +68,15 @@ pub struct Tables {
 
 impl Default for Tables {
     fn default() -> Self {
-        let mut location_index = FxHashMap::default();
-        location_index.insert(Location::Unknown, LocationIx::UNKNOWN);
         let mut text_index = FxHashMap::default();
         text_index.insert(String::new(), TextIx(0));
         Tables {
             threads: vec![Thread { name: "1".into(), given_name: None, parent: None, children: 0 }],
             modules: Vec::new(),
             locations: vec![Location::Unknown],
-            location_index,
+            pcs: FxHashMap::default(),
+            foreign_table: Vec::new(),
+            foreign: FxHashMap::default(),
             contexts: vec![ContextNode { parent: ContextIx::ROOT, call: LocationIx::UNKNOWN, depth: 0 }],
             context_index: FxHashMap::default(),
             texts: vec![String::new()],
@@ -88,13 +94,33 @@ impl Tables {
         &self.locations
     }
 
+    /// The location with this number of a converted trace, if it is known and small.
+    #[inline]
+    pub fn known_foreign(&self, number: u32) -> Option<LocationIx> {
+        self.foreign_table.get(number as usize).copied().filter(|&ix| ix != LocationIx::UNKNOWN)
+    }
+
     pub fn intern_location(&mut self, location: Location) -> LocationIx {
-        if let Some(&ix) = self.location_index.get(&location) {
-            return ix;
+        let next = LocationIx(u32::try_from(self.locations.len()).expect("fewer than 2^32 locations"));
+        let ix = match location {
+            Location::Unknown => return LocationIx::UNKNOWN,
+            Location::Pc(pc) => *self.pcs.entry(pc).or_insert(next),
+            Location::Foreign(number) if number < FOREIGN_TABLE => {
+                let place = number as usize;
+                if self.foreign_table.len() <= place {
+                    self.foreign_table.resize(place + 1, LocationIx::UNKNOWN);
+                }
+                let entry = &mut self.foreign_table[place];
+                if *entry == LocationIx::UNKNOWN {
+                    *entry = next;
+                }
+                *entry
+            }
+            Location::Foreign(number) => *self.foreign.entry(number).or_insert(next),
+        };
+        if ix == next {
+            self.locations.push(location);
         }
-        let ix = LocationIx(u32::try_from(self.locations.len()).expect("fewer than 2^32 locations"));
-        self.locations.push(location.clone());
-        self.location_index.insert(location, ix);
         ix
     }
 

@@ -17,41 +17,88 @@ use crate::detector::{Detector, End};
 use crate::happens_before::HappensBefore;
 use crate::race::{Races, Site};
 use crate::report::Report;
-use crate::step::{PerVar, Step};
+use crate::step::{PerVar, Step, VarIx};
 use raddle_findings::Grade;
-use raddle_trace::ThreadIx;
+use raddle_trace::{ContextIx, LocationIx, ThreadIx};
+use rustc_hash::FxHashMap;
 
 pub const NAME: &str = "fasttrack";
 
-/// A thread's time; time 0 is before everything.
+/// A thread's time, in one word: the thread above, the time below. Zero is before everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Epoch {
-    time: u32,
-    slot: ThreadIx,
+struct Epoch(u64);
+
+/// Stands for the last reads of several threads, which are kept elsewhere.
+const SHARED: Epoch = Epoch(u64::MAX);
+
+impl Epoch {
+    #[inline(always)]
+    fn of(thread: ThreadIx, time: u32) -> Epoch {
+        Epoch(u64::from(thread.0) << 32 | u64::from(time))
+    }
+
+    #[inline(always)]
+    fn time(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    fn thread(self) -> ThreadIx {
+        ThreadIx((self.0 >> 32) as u32)
+    }
 }
 
-/// What every access looks at: small, so that the variables of a program stay in the cache.
-#[derive(Clone, Debug, Default)]
+/// Where an epoch was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    location: LocationIx,
+    context: ContextIx,
+    position: u64,
+}
+
+impl Place {
+    #[inline(always)]
+    fn of(step: &Step<'_>) -> Place {
+        Place { location: step.event.location, context: step.event.context, position: step.position }
+    }
+
+    fn site(self, epoch: Epoch) -> Site {
+        Site {
+            thread: epoch.thread(),
+            location: self.location,
+            context: self.context,
+            position: self.position,
+        }
+    }
+}
+
+/// The last write and the last read of a variable. Together, because an access reads the epochs and writes one of the
+/// places: that is one line of the cache, usually.
+#[derive(Clone, Copy, Debug, Default)]
 struct Variable {
     write: Epoch,
     read: Epoch,
-    /// Several threads' last reads, while they are concurrent: rare, and boxed so that the common case stays small.
-    #[allow(clippy::box_collection)]
-    shared: Option<Box<Vec<(Epoch, Site)>>>,
+    write_place: Place,
+    read_place: Place,
 }
 
-/// Where the two epochs of a variable were; read only for reports.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sites {
-    write: Site,
-    read: Site,
+/// The thread that acts, its slot and its time, as long as nothing but accesses happens.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    epoch: Epoch,
+    slot: ThreadIx,
 }
+
+/// Belongs to no thread.
+const NOBODY: Now = Now { epoch: SHARED, slot: ThreadIx::MAIN };
 
 #[derive(Debug)]
 pub struct FastTrack {
     order: HappensBefore,
+    now: Now,
     variables: PerVar<Variable>,
-    sites: PerVar<Sites>,
+    /// Last reads of the variables whose epoch is [`SHARED`]: few at a time.
+    shared: FxHashMap<VarIx, Vec<(Epoch, Place)>>,
     races: Races,
 }
 
@@ -59,8 +106,9 @@ impl Default for FastTrack {
     fn default() -> FastTrack {
         FastTrack {
             order: HappensBefore::new(),
+            now: NOBODY,
             variables: PerVar::default(),
-            sites: PerVar::default(),
+            shared: FxHashMap::default(),
             races: Races::new(NAME, Grade::Suspected),
         }
     }
@@ -75,91 +123,110 @@ impl FastTrack {
         &self.races
     }
 
+    #[inline(always)]
+    fn now(&mut self, thread: ThreadIx) -> Now {
+        if self.now.epoch.thread() != thread {
+            let slot = self.order.slot(thread);
+            self.now = Now { epoch: Epoch::of(thread, self.order.now(slot)), slot };
+        }
+        self.now
+    }
+
     #[inline]
-    fn access(&mut self, step: &Step<'_>, write: bool) {
-        let slot = self.order.slot(step.thread());
-        let clock = self.order.clock(slot);
-        let now = Epoch { time: clock.get(slot), slot };
+    fn read(&mut self, step: &Step<'_>) {
+        let Now { epoch: now, slot } = self.now(step.thread());
         for &var in step.vars {
             let variable = self.variables.get_mut(var);
-            if write && variable.write == now || !write && variable.read == now {
+            if variable.read == now {
                 continue;
             }
-            let sites = self.sites.get_mut(var);
-            if variable.write.time > clock.get(variable.write.slot) {
-                self.races.race(var, sites.write, true, step, write);
+            if !known(&self.order, slot, variable.write) {
+                self.races.race(var, variable.write_place.site(variable.write), true, step, false);
             }
-            if write {
-                write_to(
-                    variable,
-                    sites,
-                    now,
-                    step,
-                    |epoch| epoch.time > clock.get(epoch.slot),
-                    |site| {
-                        self.races.race(var, site, false, step, true);
-                    },
-                );
+            if variable.read == SHARED {
+                let reads = self.shared.entry(var).or_default();
+                match reads.iter_mut().find(|(epoch, _)| self.order.same_slot(epoch.thread(), step.thread()))
+                {
+                    Some(entry) => *entry = (now, Place::of(step)),
+                    None => reads.push((now, Place::of(step))),
+                }
+            } else if known(&self.order, slot, variable.read) {
+                variable.read = now;
+                variable.read_place = Place::of(step);
             } else {
-                read_from(variable, sites, now, step, |epoch| epoch.time <= clock.get(epoch.slot));
+                self.shared.insert(var, vec![(variable.read, variable.read_place), (now, Place::of(step))]);
+                variable.read = SHARED;
             }
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, step: &Step<'_>) {
+        let Now { epoch: now, slot } = self.now(step.thread());
+        for &var in step.vars {
+            let variable = self.variables.get_mut(var);
+            if variable.write == now {
+                continue;
+            }
+            if !known(&self.order, slot, variable.write) {
+                self.races.race(var, variable.write_place.site(variable.write), true, step, true);
+            }
+            if variable.read == SHARED {
+                let reads = self.shared.remove(&var).unwrap_or_default();
+                if let Some((epoch, place)) =
+                    reads.iter().find(|(epoch, _)| !known(&self.order, slot, *epoch))
+                {
+                    self.races.race(var, place.site(*epoch), false, step, true);
+                }
+                variable.read = Epoch::default();
+            } else if !known(&self.order, slot, variable.read) {
+                self.races.race(var, variable.read_place.site(variable.read), false, step, true);
+            }
+            variable.write = now;
+            variable.write_place = Place::of(step);
+        }
+    }
+
+    /// Variables were cut, or their memory begins a new life.
+    #[cold]
+    fn follow(&mut self, step: &Step<'_>) {
+        self.variables.follow(step);
+        for &(old, new) in step.splits {
+            if let Some(reads) = self.shared.get(&old).cloned() {
+                self.shared.insert(new, reads);
+            }
+        }
+        for var in step.reborn {
+            self.shared.remove(var);
         }
     }
 }
 
-#[inline]
-fn write_to(
-    variable: &mut Variable,
-    sites: &mut Sites,
-    now: Epoch,
-    step: &Step<'_>,
-    unknown: impl Fn(Epoch) -> bool,
-    mut race: impl FnMut(Site),
-) {
-    match variable.shared.take() {
-        None if unknown(variable.read) => race(sites.read),
-        None => {}
-        Some(shared) => {
-            if let Some((_, site)) = shared.iter().find(|(epoch, _)| unknown(*epoch)) {
-                race(*site);
-            }
-            variable.read = Epoch::default();
-        }
-    }
-    variable.write = now;
-    sites.write = Site::of(step);
-}
-
-#[inline]
-fn read_from(
-    variable: &mut Variable,
-    sites: &mut Sites,
-    now: Epoch,
-    step: &Step<'_>,
-    known: impl Fn(Epoch) -> bool,
-) {
-    let site = Site::of(step);
-    match &mut variable.shared {
-        Some(shared) => match shared.iter_mut().find(|(epoch, _)| epoch.slot == now.slot) {
-            Some(entry) => *entry = (now, site),
-            None => shared.push((now, site)),
-        },
-        None if known(variable.read) => (variable.read, sites.read) = (now, site),
-        None => {
-            variable.shared = Some(Box::new(vec![(variable.read, sites.read), (now, site)]));
-            variable.read = Epoch::default();
-        }
-    }
+/// Does the thread in this slot know the epoch? Time 0 is known to everybody.
+#[inline(always)]
+fn known(order: &HappensBefore, slot: ThreadIx, epoch: Epoch) -> bool {
+    epoch.time() <= order.known_of(slot, epoch.thread())
 }
 
 impl Detector for FastTrack {
+    fn soon(&mut self, vars: &[VarIx]) {
+        let times = vars.iter().filter_map(|&var| self.variables.get(var)).map(|variable| variable.write.0);
+        // The sum is of no interest: reading is.
+        std::hint::black_box(times.fold(0_u64, |sum, time| sum ^ time));
+    }
+
     #[inline]
     fn step(&mut self, step: &Step<'_>) {
-        self.variables.follow(step);
-        self.sites.follow(step);
+        if !step.splits.is_empty() || !step.reborn.is_empty() {
+            self.follow(step);
+        }
         match step.plain_access() {
-            Some(write) => self.access(step, write),
-            None => self.order.step(step),
+            Some(true) => self.write(step),
+            Some(false) => self.read(step),
+            None => {
+                self.now = NOBODY;
+                self.order.step(step);
+            }
         }
     }
 

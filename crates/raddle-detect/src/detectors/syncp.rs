@@ -18,10 +18,12 @@
 //! **Deviations.** Two accesses under a common lock are passed over without computing the ideal (it would contain the
 //! earlier one's release). Accesses of a thread between which it synchronised with nobody are one entry. Unless asked
 //! for every event ([`Syncp::every_event`]), a pair of code locations is looked for only until it was found once.
+//! Accesses that every thread knows are forgotten, see [`Skeleton::known_by_all`]: if a thread that nobody forked appears
+//! only late in a converted trace, races with forgotten accesses are missed.
 //! See [`crate::skeleton`] for what is done with primitives other than mutexes.
 //!
 //! **Cost**: for each access and other thread one ideal at most, each of them locks x threads x log(sections) in the
-//! worst case and usually a few steps; memory grows with the accesses to shared variables.
+//! worst case and usually a few steps; memory grows with the accesses that some thread does not know of.
 
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
@@ -54,20 +56,36 @@ struct Cursor {
     ideal: Ideal,
 }
 
-/// The accesses of one thread and type to a variable.
-#[derive(Clone, Debug)]
-struct List {
+/// What decides, nearly always, that no access of a list can race with a new one.
+#[derive(Clone, Copy, Debug)]
+struct Head {
     thread: ThreadIx,
     write: bool,
+    /// Number of the last access.
+    last: u32,
+    /// Locks that were held at all accesses.
+    common: LockSetIx,
+}
+
+/// The accesses of one thread and type to a variable.
+#[derive(Clone, Debug, Default)]
+struct List {
     accesses: Vec<Access>,
     cursors: Vec<Cursor>,
+    /// At this length accesses that everybody knows are dropped.
+    prune_at: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Variable {
+    /// One for each list.
+    heads: Vec<Head>,
     lists: Vec<List>,
     writer: Option<(ThreadIx, u32)>,
 }
+
+/// Shorter lists are not pruned.
+const PRUNE_MIN: usize = 32;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
@@ -150,11 +168,20 @@ impl Syncp {
         // What the access itself sees must not count as known while its other bytes are looked at.
         for &var in step.vars {
             let variable = self.variables.get_mut(var);
-            match variable.lists.iter_mut().find(|list| list.thread == thread && list.write == write) {
-                Some(list) => list.push(new),
+            match variable.heads.iter().position(|head| head.thread == thread && head.write == write) {
+                Some(place) => {
+                    let head = &mut variable.heads[place];
+                    head.last = index;
+                    head.common = self.locksets.meet(head.common, new.locks);
+                    let list = &mut variable.lists[place];
+                    list.push(new);
+                    if list.accesses.len() >= list.prune_at.max(PRUNE_MIN) {
+                        list.prune(self.skeleton.known_by_all(thread));
+                    }
+                }
                 None => {
-                    let accesses = vec![new];
-                    variable.lists.push(List { thread, write, accesses, cursors: Vec::new() });
+                    variable.heads.push(Head { thread, write, last: index, common: new.locks });
+                    variable.lists.push(List { accesses: vec![new], ..List::default() });
                 }
             }
             if write {
@@ -168,11 +195,15 @@ impl Syncp {
     /// Looks for an earlier access that races with the new one.
     fn check(&mut self, var: VarIx, thread: ThreadIx, write: bool, new: &Access) {
         let variable = self.variables.get_mut(var);
-        for list in &mut variable.lists {
-            if list.thread == thread || !(write || list.write) {
+        for (head, list) in variable.heads.iter().zip(&mut variable.lists) {
+            if head.thread == thread || !(write || head.write) {
                 continue;
             }
-            let known = self.skeleton.knows(thread, list.thread);
+            let known = self.skeleton.knows(thread, head.thread);
+            // Nothing that this thread does not know, or a lock that excludes all of them: the walk can wait.
+            if head.last <= known || !self.locksets.disjoint(head.common, new.locks) {
+                continue;
+            }
             let cursor = match list.cursors.iter().position(|c| c.thread == thread && c.write == write) {
                 Some(place) => &mut list.cursors[place],
                 None => {
@@ -192,7 +223,7 @@ impl Syncp {
                 }
                 self.closures += 1;
                 let mut ideal = cursor.ideal.clone();
-                self.skeleton.ask_before_access(&mut ideal, list.thread, old.index);
+                self.skeleton.ask_before_access(&mut ideal, head.thread, old.index);
                 self.skeleton.ask_before_access(&mut ideal, thread, new.index);
                 let possible = self.skeleton.close(&mut ideal, &cursor.ideal);
                 if !possible {
@@ -200,16 +231,16 @@ impl Syncp {
                     continue;
                 }
                 cursor.ideal.clone_from(&ideal);
-                if ideal.len_of(list.thread) >= old.index {
+                if ideal.len_of(head.thread) >= old.index {
                     cursor.next += 1;
                     continue;
                 }
                 let first = Part {
-                    thread: list.thread,
+                    thread: head.thread,
                     location: old.location,
                     context: old.context,
                     position: old.position,
-                    action: if list.write { "writes" } else { "reads" }.into(),
+                    action: if head.write { "writes" } else { "reads" }.into(),
                 };
                 let second = Part {
                     thread,
@@ -222,7 +253,7 @@ impl Syncp {
                     var,
                     first: old.position,
                     second: new.position,
-                    threads: (list.thread, thread),
+                    threads: (head.thread, thread),
                     locations: (old.location, new.location),
                     witness: ideal.clone(),
                 });
@@ -245,21 +276,39 @@ impl List {
     /// Adds an access. If the thread did nothing of interest since the last one, the new one takes its place: it is the
     /// easier one to race with, because it is later and needs no more from other threads.
     fn push(&mut self, new: Access) {
-        let passed = self.cursors.iter().any(|cursor| cursor.next as usize >= self.accesses.len());
+        let count = self.accesses.len();
         match self.accesses.last_mut() {
             Some(last)
-                if !passed
-                    && (last.segment, last.locks, last.location)
-                        == (new.segment, new.locks, new.location) =>
+                if (last.segment, last.locks, last.location) == (new.segment, new.locks, new.location)
+                    && self.cursors.iter().all(|cursor| (cursor.next as usize) < count) =>
             {
                 *last = new;
             }
             _ => self.accesses.push(new),
         }
     }
+
+    /// Drops the accesses that all threads know, up to number `known`: they race with nothing that is still to come. A
+    /// thread that begins later knows what its parent knows.
+    fn prune(&mut self, known: u32) {
+        let count = self.accesses.partition_point(|access| access.index <= known);
+        self.accesses.drain(..count);
+        for cursor in &mut self.cursors {
+            cursor.next = cursor.next.saturating_sub(count as u32);
+        }
+        self.prune_at = 2 * self.accesses.len();
+    }
 }
 
 impl Detector for Syncp {
+    fn soon(&mut self, vars: &[VarIx]) {
+        let variables = vars.iter().filter_map(|&var| self.variables.get(var));
+        // The sum is of no interest: reading is.
+        std::hint::black_box(
+            variables.fold(0, |sum, variable| sum ^ variable.heads.first().map_or(0, |head| head.last)),
+        );
+    }
+
     fn step(&mut self, step: &Step<'_>) {
         self.variables.follow(step);
         let index = self.skeleton.step(step);

@@ -14,9 +14,9 @@
 //! race is one. Grade *suspected*; [`super::syncp`] gives witnesses.
 //!
 //! **How**. Three clocks a thread: `H` happens-before, `P` what is `<wcp`, `K` what is ordered for certain (threads,
-//! forks, joins, and all primitives that are not mutexes). For (a), each lock remembers for each variable the `H` of
-//! the last releases of sections that read it and wrote it, those of the thread itself aside (they do not conflict). For (b), each lock has a queue of its sections; at a release by
-//! `t`, the sections whose acquisition is in `P_t` are passed, and their release's `H` is joined to
+//! forks, joins, and all primitives that are not mutexes). For (a), each lock remembers for each variable the last
+//! releases of sections that read it and wrote it, those of the thread itself aside (they do not conflict); the `H` of a
+//! release is stored once for all variables of its section. For (b), each lock has a queue of its sections; at a release by `t`, the sections whose acquisition is in `P_t` are passed, and their release's `H` is joined to
 //! `P_t`. A queue is shared by all threads, with a position for each; what all have passed is dropped.
 //!
 //! **Deviations**: the paper's two queues for each pair of lock and thread are one a lock. An acquisition is compared by
@@ -33,7 +33,9 @@ use crate::step::{ChannelIx, LockIx, PerVar, Step, Sync, VarIx};
 use raddle_findings::Grade;
 use raddle_trace::{Op, ThreadIx};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 pub const NAME: &str = "wcp";
 
@@ -52,13 +54,30 @@ impl Clocks {
     }
 }
 
+/// A release: who, when, and `H` then. The clock is shared by all that remember the release.
+#[derive(Clone, Debug)]
+struct Release {
+    owner: ThreadIx,
+    time: u32,
+    happened: Rc<Clock>,
+}
+
+impl Release {
+    /// Joins `H` of the release to `weak`. Whoever knows the owner's time of the release knows all that the owner knew
+    /// then, because the owner's counter grows at every release; so one entry decides whether there is anything to do.
+    #[inline]
+    fn join_to(&self, weak: &mut Clock) {
+        if weak.get(self.owner) < self.time {
+            weak.join(&self.happened);
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Section {
-    owner: ThreadIx,
     /// Owner's counter at the acquisition.
     acquired: u32,
-    /// `H` at the release.
-    released: Clock,
+    released: Release,
 }
 
 /// Sections of a lock that some thread has not passed.
@@ -70,25 +89,28 @@ struct Queue {
     passed: Vec<usize>,
 }
 
-/// `H` of the last release by a thread and of the last one by any other. Sections of a lock follow each other in
+/// The last release, and the last one by another thread than that. Sections of a lock follow each other in
 /// happens-before, so the last one that is not the asking thread's own knows all that matters.
 #[derive(Clone, Debug, Default)]
 struct LastReleases {
-    last: (ThreadIx, Clock),
-    other: (ThreadIx, Clock),
+    last: Option<Release>,
+    other: Option<Release>,
 }
 
 impl LastReleases {
-    fn push(&mut self, thread: ThreadIx, clock: &Clock) {
-        if self.last.0 != thread {
-            std::mem::swap(&mut self.last, &mut self.other);
-            self.last.0 = thread;
+    fn push(&mut self, release: &Release) {
+        let before = self.last.replace(release.clone());
+        if before.as_ref().is_some_and(|before| before.owner != release.owner) {
+            self.other = before;
         }
-        self.last.1.copy_from(clock);
     }
 
-    fn by_others_than(&self, thread: ThreadIx) -> &Clock {
-        if self.last.0 == thread { &self.other.1 } else { &self.last.1 }
+    #[inline]
+    fn by_others_than(&self, thread: ThreadIx) -> Option<&Release> {
+        match &self.last {
+            Some(last) if last.owner != thread => Some(last),
+            _ => self.other.as_ref(),
+        }
     }
 }
 
@@ -116,9 +138,39 @@ struct Lock {
 struct Open {
     lock: LockIx,
     acquired: u32,
-    /// Variables accessed in it, and whether written.
-    accessed: FxHashMap<VarIx, (bool, bool)>,
+    accessed: Accessed,
 }
+
+/// Variables accessed in a section, and whether the access wrote; nearly without repetitions.
+#[derive(Clone, Debug, Default)]
+struct Accessed {
+    list: Vec<(VarIx, bool)>,
+    /// At this length repetitions are taken out.
+    tidy_at: usize,
+}
+
+impl Accessed {
+    #[inline]
+    fn push(&mut self, var: VarIx, write: bool) {
+        if self.list.last() == Some(&(var, write)) {
+            return;
+        }
+        self.list.push((var, write));
+        if self.list.len() >= self.tidy_at.max(TIDY_MIN) {
+            self.tidy();
+        }
+    }
+
+    #[cold]
+    fn tidy(&mut self) {
+        self.list.sort_unstable();
+        self.list.dedup();
+        self.tidy_at = 2 * self.list.len();
+    }
+}
+
+/// Shorter lists are left as they are.
+const TIDY_MIN: usize = 64;
 
 #[derive(Clone, Debug, Default)]
 struct Thread {
@@ -127,16 +179,40 @@ struct Thread {
     known: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Last {
-    time: u32,
-    site: Site,
+/// Times and places of each thread's last access of one type; time 0 is never. The times stand together: they are what
+/// every access looks at.
+#[derive(Clone, Debug, Default)]
+struct Lasts {
+    times: SmallVec<[u32; 8]>,
+    sites: Vec<Site>,
+}
+
+impl Lasts {
+    /// An access that the thread with these clocks does not know.
+    #[inline]
+    fn unknown(&self, clocks: &Clocks) -> Option<Site> {
+        let thread = self.times.iter().enumerate().position(|(other, &time)| {
+            let other = ThreadIx(other as u32);
+            time > clocks.weak.get(other) && time > clocks.certain.get(other)
+        });
+        thread.map(|thread| self.sites[thread])
+    }
+
+    #[inline]
+    fn set(&mut self, thread: ThreadIx, time: u32, site: Site) {
+        if self.times.len() <= thread.index() {
+            self.times.resize(thread.index() + 1, 0);
+            self.sites.resize(thread.index() + 1, Site::default());
+        }
+        self.times[thread.index()] = time;
+        self.sites[thread.index()] = site;
+    }
 }
 
 #[derive(Clone, Debug, Default)]
 struct Variable {
-    reads: Vec<Last>,
-    writes: Vec<Last>,
+    reads: Lasts,
+    writes: Lasts,
 }
 
 #[derive(Debug)]
@@ -145,6 +221,8 @@ pub struct Wcp {
     locks: Vec<Lock>,
     channels: Vec<Clocks>,
     variables: PerVar<Variable>,
+    /// Lists of closed sections, to be used again.
+    spare: Vec<Accessed>,
     races: Races,
 }
 
@@ -155,6 +233,7 @@ impl Default for Wcp {
             locks: Vec::new(),
             channels: Vec::new(),
             variables: PerVar::default(),
+            spare: Vec::new(),
             races: Races::new(NAME, Grade::Suspected),
         }
     }
@@ -213,7 +292,7 @@ impl Wcp {
         state.clocks.happened.join(&lock_state.happened);
         state.clocks.weak.join(&lock_state.weak);
         let acquired = state.clocks.certain.get(thread);
-        state.open.push(Open { lock, acquired, accessed: FxHashMap::default() });
+        state.open.push(Open { lock, acquired, accessed: self.spare.pop().unwrap_or_default() });
     }
 
     fn release(&mut self, thread: ThreadIx, lock: LockIx, read: bool) {
@@ -224,34 +303,32 @@ impl Wcp {
             if read { &mut lock_state.readers } else { &mut lock_state.writers }.join(&state.clocks);
             return self.tick(thread);
         };
-        let open = state.open.remove(place);
+        let mut open = state.open.remove(place);
         let queue = &mut lock_state.queue;
         // Rule (b).
         let mut at = *entry(&mut queue.passed, thread.index()).max(&mut queue.dropped);
         while let Some(section) = queue.sections.get(at - queue.dropped) {
             // Its own sections count as well: a thread's section can be weakly before a later one of the same thread, by
             // way of others. A section that is known implies that all before it are.
-            if section.acquired > state.clocks.weak.get(section.owner) {
+            if section.acquired > state.clocks.weak.get(section.released.owner) {
                 break;
             }
-            state.clocks.weak.join(&section.released);
+            section.released.join_to(&mut state.clocks.weak);
             at += 1;
         }
         queue.passed[thread.index()] = at;
-        for (var, (was_read, was_written)) in open.accessed {
+        let time = state.clocks.happened.get(thread);
+        let released = Release { owner: thread, time, happened: Rc::new(state.clocks.happened.clone()) };
+        for (var, write) in open.accessed.list.drain(..) {
             let touched = lock_state.touched.entry(var).or_default();
-            if was_read {
-                touched.read.push(thread, &state.clocks.happened);
-            }
-            if was_written {
-                touched.wrote.push(thread, &state.clocks.happened);
-            }
+            if write { &mut touched.wrote } else { &mut touched.read }.push(&released);
         }
+        open.accessed.tidy_at = 0;
+        self.spare.push(open.accessed);
         lock_state.happened.copy_from(&state.clocks.happened);
         lock_state.weak.copy_from(&state.clocks.weak);
-        let released = state.clocks.happened.clone();
         let queue = &mut lock_state.queue;
-        queue.sections.push_back(Section { owner: thread, acquired: open.acquired, released });
+        queue.sections.push_back(Section { acquired: open.acquired, released });
         queue.drop_passed(&self.threads);
         // In case the lock turns out to be a read-write lock.
         let clocks = &self.threads[thread.index()].clocks;
@@ -268,37 +345,27 @@ impl Wcp {
             // Rule (a).
             for open in &mut state.open {
                 if let Some(touched) = self.locks[open.lock.index()].touched.get(&var) {
-                    state.clocks.weak.join(touched.wrote.by_others_than(thread));
-                    if write {
-                        state.clocks.weak.join(touched.read.by_others_than(thread));
+                    if let Some(release) = touched.wrote.by_others_than(thread) {
+                        release.join_to(&mut state.clocks.weak);
+                    }
+                    if write && let Some(release) = touched.read.by_others_than(thread) {
+                        release.join_to(&mut state.clocks.weak);
                     }
                 }
-                let accessed = open.accessed.entry(var).or_default();
-                accessed.0 |= !write;
-                accessed.1 |= write;
+                open.accessed.push(var, write);
             }
         }
         let clocks = &self.threads[thread.index()].clocks;
         let now = clocks.certain.get(thread);
         for &var in step.vars {
             let variable = self.variables.get_mut(var);
-            let unknown = |accesses: &[Last]| {
-                accesses
-                    .iter()
-                    .enumerate()
-                    .find(|(other, last)| {
-                        let other = ThreadIx(*other as u32);
-                        last.time > clocks.weak.get(other) && last.time > clocks.certain.get(other)
-                    })
-                    .map(|(_, last)| last.site)
-            };
-            if let Some(first) = unknown(&variable.writes) {
+            if let Some(first) = variable.writes.unknown(clocks) {
                 self.races.race(var, first, true, step, write);
-            } else if write && let Some(first) = unknown(&variable.reads) {
+            } else if write && let Some(first) = variable.reads.unknown(clocks) {
                 self.races.race(var, first, false, step, true);
             }
             let mine = if write { &mut variable.writes } else { &mut variable.reads };
-            *entry(mine, thread.index()) = Last { time: now, site: Site::of(step) };
+            mine.set(thread, now, Site::of(step));
         }
     }
 
@@ -319,8 +386,10 @@ impl Wcp {
             }
         }
         for open in self.threads.iter_mut().flat_map(|thread| &mut thread.open) {
-            if let Some(accessed) = open.accessed.get(&old).copied() {
-                open.accessed.insert(new, accessed);
+            for write in [false, true] {
+                if open.accessed.list.contains(&(old, write)) {
+                    open.accessed.push(new, write);
+                }
             }
         }
     }
@@ -342,6 +411,12 @@ impl Queue {
 }
 
 impl Detector for Wcp {
+    fn soon(&mut self, vars: &[VarIx]) {
+        let variables = vars.iter().filter_map(|&var| self.variables.get(var));
+        // The sum is of no interest: reading is.
+        std::hint::black_box(variables.fold(0, |sum, variable| sum + variable.writes.times.len()));
+    }
+
     fn step(&mut self, step: &Step<'_>) {
         self.variables.follow(step);
         for &(old, new) in step.splits {

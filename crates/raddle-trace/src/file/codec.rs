@@ -39,6 +39,7 @@ const ZSTD_LEVEL: i32 = 1;
 const PREDICT_STEP: u8 = 0;
 const PREDICT_NEIGHBOUR: u8 = 1;
 const PREDICT_SEQUENCE: u8 = 2;
+const _: () = assert!(PREDICT_STEP == 0 && PREDICT_NEIGHBOUR == 1, "the decoder makes a mask of these two");
 const PREDICTION_SHIFT: u8 = 4;
 const LENGTH_MASK: u8 = 0b1111;
 
@@ -144,13 +145,13 @@ impl Encoder {
         (&self.plain, seen)
     }
 
-    /// Compresses a payload, unless that makes it larger.
+    /// Compresses a payload, unless that gains less than a quarter: then reading would cost more than the bytes are worth.
     pub fn compress(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
         if self.zstd.is_none() {
             self.zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
         }
         let compressed = self.zstd.as_mut()?.compress(plain).ok()?;
-        (compressed.len() < plain.len()).then_some(compressed)
+        (compressed.len() <= plain.len() / 4 * 3).then_some(compressed)
     }
 
     /// [`Encoder::encode`] and [`Encoder::compress`]: the payload, whether it is compressed, its plain size.
@@ -217,20 +218,46 @@ fn byte_length(value: u64) -> u8 {
     ((64 - value.leading_zeros()).div_ceil(8)) as u8
 }
 
-/// A decoded chunk. `site_of[i]` is the index of the site of `records[i]`: whoever turns records into events can
-/// look at each site once instead of at each record.
-#[derive(Clone, Debug, Default)]
-pub struct Decoded {
-    pub records: Vec<Record>,
-    pub site_of: Vec<u16>,
-    /// Number of sites; every entry of `site_of` is smaller.
-    pub sites: usize,
+/// Takes the records of a chunk as they are decoded.
+pub trait RecordSink {
+    /// A chunk begins; `records` records follow, unless it is damaged.
+    fn begin(&mut self, records: usize);
+
+    /// The next site of the chunk. The result is the first word of its records, as the sink wants to have it: what is
+    /// the same for all records of a site can be looked up here, once.
+    fn site(&mut self, word0: u64) -> u64;
+
+    /// The next record.
+    fn record(&mut self, record: Record);
+}
+
+impl RecordSink for Vec<Record> {
+    fn begin(&mut self, records: usize) {
+        self.clear();
+        self.reserve(records);
+    }
+
+    fn site(&mut self, word0: u64) -> u64 {
+        word0
+    }
+
+    fn record(&mut self, record: Record) {
+        self.push(record);
+    }
+}
+
+/// What decoding needs to know about a site: as small as possible, every record looks at one.
+#[derive(Clone, Copy)]
+struct SiteState {
+    word0: u64,
+    last: u64,
+    step: u64,
 }
 
 /// Decodes chunks; keeps its buffers from one to the next.
 #[derive(Default)]
 pub struct Decoder {
-    sites: Vec<Site>,
+    sites: Vec<SiteState>,
     plain: Vec<u8>,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
@@ -264,24 +291,24 @@ impl Decoder {
         }
     }
 
-    /// Decodes the payload of a records chunk.
+    /// Decodes the payload of a records chunk into `sink`. After an error the sink may have got a part of it.
     pub fn decode(
         &mut self,
         stored: &[u8],
         compressed: bool,
         plain_bytes: u32,
         records: u32,
-        decoded: &mut Decoded,
+        sink: &mut impl RecordSink,
     ) -> Result<(), &'static str> {
         if plain_bytes > CHUNK_BYTES_MAX || records > CHUNK_RECORDS_MAX {
             return Err("the chunk claims to be larger than chunks may be");
         }
         if !compressed {
-            return self.decode_plain(stored, records, decoded);
+            return self.decode_plain(stored, records, sink);
         }
         let mut plain = std::mem::take(&mut self.plain);
         let result = match self.decompress_into(stored, plain_bytes, &mut plain) {
-            Ok(()) => self.decode_plain(&plain, records, decoded),
+            Ok(()) => self.decode_plain(&plain, records, sink),
             Err(problem) => Err(problem),
         };
         self.plain = plain;
@@ -292,19 +319,34 @@ impl Decoder {
         &mut self,
         plain: &[u8],
         records: u32,
-        decoded: &mut Decoded,
+        sink: &mut impl RecordSink,
     ) -> Result<(), &'static str> {
-        const SHORT: &str = "the chunk's payload ends too early";
         let records = records as usize;
-        decoded.records.clear();
-        decoded.site_of.clear();
-        decoded.sites = 0;
         let mut rest = plain;
         let sites = take(&mut rest).ok_or(SHORT)?;
         if sites > records as u64 {
             return Err("the chunk has more sites than records");
         }
         let sites = sites as usize;
+        sink.begin(records);
+        let rest = self.read_sites(rest, sites, sink)?;
+        let (low, rest) = rest.split_at_checked(records).ok_or(SHORT)?;
+        if sites > 256 {
+            let (high, rest) = rest.split_at_checked(records).ok_or(SHORT)?;
+            let wide = |(&low, &high): (&u8, &u8)| u16::from(low) | u16::from(high) << 8;
+            self.decode_records(low.iter().zip(high).map(wide), records, rest, sink)
+        } else {
+            self.decode_records(low.iter().map(|&low| u16::from(low)), records, rest, sink)
+        }
+    }
+
+    /// Reads the table of sites; returns what comes after it.
+    fn read_sites<'p>(
+        &mut self,
+        rest: &'p [u8],
+        sites: usize,
+        sink: &mut impl RecordSink,
+    ) -> Result<&'p [u8], &'static str> {
         let (tags, rest) = rest.split_at_checked(sites).ok_or(SHORT)?;
         let (auxes, mut rest) = rest.split_at_checked(sites).ok_or(SHORT)?;
         self.sites.clear();
@@ -312,52 +354,53 @@ impl Decoder {
         for (&tag, &aux) in tags.iter().zip(auxes) {
             low48 = low48.wrapping_add(unzigzag(take(&mut rest).ok_or(SHORT)?)) & LOW48;
             let word0 = low48 | u64::from(tag) << 48 | u64::from(aux) << 56;
-            self.sites.push(Site { word0, ..Site::default() });
+            self.sites.push(SiteState { word0: sink.site(word0), last: 0, step: 0 });
         }
-        let (low, rest) = rest.split_at_checked(records).ok_or(SHORT)?;
-        let (high, rest) =
-            if sites > 256 { rest.split_at_checked(records).ok_or(SHORT)? } else { (&[][..], rest) };
+        Ok(rest)
+    }
+
+    fn decode_records(
+        &mut self,
+        site_of: impl Iterator<Item = u16>,
+        records: usize,
+        rest: &[u8],
+        sink: &mut impl RecordSink,
+    ) -> Result<(), &'static str> {
         let (control, mut rest) = rest.split_at_checked(records).ok_or(SHORT)?;
-        decoded.records.reserve(records);
-        decoded.site_of.reserve(records);
         let (mut previous_word1, mut last_sequence) = (0u64, 0u64);
-        for at in 0..records {
-            let mut ix = u16::from(low[at]);
-            if !high.is_empty() {
-                ix |= u16::from(high[at]) << 8;
-            }
+        for (ix, &control) in site_of.zip(control) {
             let site =
                 self.sites.get_mut(usize::from(ix)).ok_or("a record refers to a site that is not there")?;
-            let length = usize::from(control[at] & LENGTH_MASK);
+            let length = usize::from(control & LENGTH_MASK);
             let difference = unzigzag(take_difference(&mut rest, length).ok_or(SHORT)?);
-            let word1 = match control[at] >> PREDICTION_SHIFT {
+            let word1 = match control >> PREDICTION_SHIFT {
                 PREDICT_SEQUENCE => {
                     last_sequence = last_sequence.wrapping_add(difference);
                     last_sequence
                 }
-                prediction => {
-                    let base = match prediction {
-                        PREDICT_STEP => site.last.wrapping_add(site.step),
-                        PREDICT_NEIGHBOUR => previous_word1,
-                        _ => return Err("a record uses a prediction that this version does not know"),
-                    };
+                prediction @ (PREDICT_STEP | PREDICT_NEIGHBOUR) => {
+                    // Which of the two it is cannot be foreseen, so there is no branch.
+                    let neighbour = u64::from(prediction).wrapping_neg();
+                    let by_step = site.last.wrapping_add(site.step);
+                    let base = (by_step & !neighbour) | (previous_word1 & neighbour);
                     let word1 = base.wrapping_add(difference);
                     site.step = word1.wrapping_sub(site.last);
                     site.last = word1;
                     word1
                 }
+                _ => return Err("a record uses a prediction that this version does not know"),
             };
-            decoded.records.push(Record { word0: site.word0, word1 });
-            decoded.site_of.push(ix);
+            sink.record(Record { word0: site.word0, word1 });
             previous_word1 = word1;
         }
         if !rest.is_empty() {
             return Err("the chunk's payload is longer than its records");
         }
-        decoded.sites = sites;
         Ok(())
     }
 }
+
+const SHORT: &str = "the chunk's payload ends too early";
 
 #[inline(always)]
 fn take_difference(rest: &mut &[u8], length: usize) -> Option<u64> {
@@ -458,19 +501,18 @@ mod tests {
         #[test]
         fn records_survive(records in proptest::collection::vec(record(), 0..2000)) {
             let (payload, compressed, plain_bytes, _) = Encoder::default().encode_compressed(&records);
-            let (mut decoder, mut decoded) = (Decoder::default(), Decoded::default());
+            let (mut decoder, mut decoded) = (Decoder::default(), Vec::new());
             decoder.decode(&payload, compressed, plain_bytes, records.len() as u32, &mut decoded).unwrap();
-            prop_assert_eq!(&decoded.records, &records);
-            prop_assert!(decoded.site_of.iter().all(|&site| usize::from(site) < decoded.sites));
+            prop_assert_eq!(&decoded, &records);
         }
 
         #[test]
         fn hostile_payloads_are_refused_or_decoded(
             bytes in proptest::collection::vec(any::<u8>(), 0..300), records in 0u32..60, compressed: bool,
         ) {
-            let mut decoded = Decoded::default();
+            let mut decoded: Vec<Record> = Vec::new();
             if Decoder::default().decode(&bytes, compressed, 4096, records, &mut decoded).is_ok() {
-                prop_assert_eq!(decoded.records.len(), records as usize);
+                prop_assert_eq!(decoded.len(), records as usize);
             }
         }
     }

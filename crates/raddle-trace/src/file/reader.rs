@@ -6,9 +6,9 @@
 //! (known from the chunk's header) is due, and of each thread one decoded chunk is in memory: the memory needed follows
 //! the number of threads that are alive at the same time, not the length of the trace.
 
-use super::codec::{Decoded, Decoder};
+use super::codec::Decoder;
 use super::index::{Index, THREADS_MAX, error_at, read_payload, scan};
-use crate::decode::{ThreadDecoder, ThreadEvents, in_image};
+use crate::decode::{ChunkScratch, ThreadDecoder, ThreadEvents, in_image};
 use crate::event::{Event, Op};
 use crate::file::chunk::NO_SEQUENCE;
 use crate::ids::ThreadIx;
@@ -20,8 +20,8 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Events a batch has, give or take.
-const BATCH_EVENTS: usize = 4096;
+/// Events a batch has, give or take: few enough to stay in the nearest caches.
+const BATCH_EVENTS: usize = 512;
 
 /// Most decoded events that may wait in memory for their turn (1.3 GB); only a hostile file needs more.
 const WAITING_EVENTS_MAX: usize = 1 << 25;
@@ -46,7 +46,8 @@ pub struct TraceFile {
     index: Index,
     tables: Tables,
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
-    cursors: FxHashMap<usize, Cursor>,
+    /// By stream; boxed, because a turn takes the cursor out and puts it back.
+    cursors: Vec<Option<Box<Cursor>>>,
     /// The stream whose turn it is.
     active: Option<usize>,
     /// Threads by image and recorded index.
@@ -55,7 +56,7 @@ pub struct TraceFile {
     names: FxHashMap<(u32, u32), String>,
     spare: Vec<ThreadEvents>,
     decoder: Decoder,
-    decoded: Decoded,
+    scratch: ChunkScratch,
     stored: Vec<u8>,
     waiting_events: usize,
     bytes_read: u64,
@@ -96,19 +97,20 @@ impl TraceFile {
             .flat_map(|stream| &stream.chunks)
             .map(|chunk| u64::from(chunk.header.stored_bytes))
             .sum();
+        let cursors = index.streams.iter().map(|_| None).collect();
         Ok(TraceFile {
             path: path.to_owned(),
             file,
             index,
             tables,
             waiting,
-            cursors: FxHashMap::default(),
+            cursors,
             active: None,
             threads,
             names: FxHashMap::default(),
             spare: Vec::new(),
             decoder: Decoder::default(),
-            decoded: Decoded::default(),
+            scratch: ChunkScratch::default(),
             stored: Vec::new(),
             waiting_events: 0,
             bytes_read: 0,
@@ -127,7 +129,7 @@ impl TraceFile {
 
     /// Events dropped so far because their records are incomplete or make no sense.
     pub fn damaged(&self) -> u64 {
-        self.damaged + self.cursors.values().map(|cursor| cursor.decoder.damaged).sum::<u64>()
+        self.damaged + self.cursors.iter().flatten().map(|cursor| cursor.decoder.damaged).sum::<u64>()
     }
 
     /// The thread with this recorded index; makes one, child of `parent`, if it is new.
@@ -172,32 +174,33 @@ impl TraceFile {
             mark: 0,
             ended: false,
         };
-        self.cursors.insert(stream, cursor);
+        self.cursors[stream] = Some(Box::new(cursor));
         Ok(())
     }
 
     /// Decodes the next chunk into the cursor's empty buffer.
     fn refill(&mut self, cursor: &mut Cursor) -> Result<(), TraceError> {
-        self.waiting_events -= cursor.buffer.events.len();
+        self.waiting_events -= cursor.buffer.len();
         cursor.buffer.clear();
         (cursor.event, cursor.mark) = (0, 0);
         let stream = &self.index.streams[cursor.stream];
         let Some(chunk) = stream.chunks.get(cursor.chunk).copied() else {
             cursor.decoder.finish(&mut self.tables, &mut cursor.buffer);
             cursor.ended = true;
-            self.waiting_events += cursor.buffer.events.len();
+            self.waiting_events += cursor.buffer.len();
             self.damaged += std::mem::take(&mut cursor.decoder.damaged);
             return self.note_names(cursor);
         };
         cursor.chunk += 1;
         read_payload(&self.file, &self.path, &chunk, &mut self.stored)?;
         let header = &chunk.header;
+        let mut sink = cursor.decoder.chunk(&mut self.scratch, &mut self.tables, &mut cursor.buffer);
         self.decoder
-            .decode(&self.stored, header.compressed, header.plain_bytes, header.records, &mut self.decoded)
+            .decode(&self.stored, header.compressed, header.plain_bytes, header.records, &mut sink)
             .map_err(|problem| error_at(&self.path, chunk.offset, problem))?;
-        cursor.decoder.decode(&self.decoded, &mut self.tables, &mut cursor.buffer);
+        sink.end();
         self.bytes_read += u64::from(header.stored_bytes);
-        self.waiting_events += cursor.buffer.events.len();
+        self.waiting_events += cursor.buffer.len();
         if self.waiting_events > WAITING_EVENTS_MAX {
             return Err(error_at(
                 &self.path,
@@ -230,21 +233,20 @@ impl TraceFile {
         batch: &mut Vec<Event>,
     ) -> Result<bool, TraceError> {
         let end = batch.len() + room;
+        // Nobody joins the others who wait while this thread has its turn.
+        let due = self.waiting.peek().map_or((u64::MAX, usize::MAX), |Reverse(first)| *first);
         loop {
-            let stop =
-                cursor.buffer.marks.get(cursor.mark).map_or(cursor.buffer.events.len(), |mark| mark.start);
+            let mark = cursor.buffer.marks.get(cursor.mark).copied();
+            let stop = mark.map_or(cursor.buffer.len(), |mark| mark.start);
             let count = (stop - cursor.event).min(end - batch.len());
-            batch.extend_from_slice(&cursor.buffer.events[cursor.event..cursor.event + count]);
+            cursor.buffer.copy_to(cursor.event..cursor.event + count, batch);
             cursor.event += count;
             if cursor.event < stop {
                 return Ok(true);
             }
-            if let Some(mark) = cursor.buffer.marks.get(cursor.mark) {
+            if let Some(mark) = mark {
                 // Go on at once if nobody else is due.
-                if self.waiting.peek().is_some_and(|Reverse(first)| *first < (mark.sequence, cursor.stream)) {
-                    return Ok(false);
-                }
-                if batch.len() >= end {
+                if due < (mark.sequence, cursor.stream) || batch.len() >= end {
                     return Ok(false);
                 }
                 self.take_mark(cursor, batch)?;
@@ -258,14 +260,17 @@ impl TraceFile {
     }
 
     /// Steps over the cursor's next mark, handing out its event.
+    #[inline]
     fn take_mark(&mut self, cursor: &mut Cursor, batch: &mut Vec<Event>) -> Result<(), TraceError> {
         cursor.mark += 1;
-        let next = cursor.buffer.marks.get(cursor.mark).map_or(cursor.buffer.events.len(), |mark| mark.start);
+        let next = cursor.buffer.marks.get(cursor.mark).map_or(cursor.buffer.len(), |mark| mark.start);
         if cursor.event < next {
-            let mut event = cursor.buffer.events[cursor.event];
+            let mut event = cursor.buffer.get(cursor.event);
             cursor.event += 1;
-            let image = self.index.streams[cursor.stream].image;
-            self.name_threads(image, &mut event)?;
+            if names_threads(&event.op) {
+                let image = self.index.streams[cursor.stream].image;
+                self.name_threads(image, &mut event)?;
+            }
             batch.push(event);
         }
         Ok(())
@@ -299,10 +304,10 @@ impl EventSource for TraceFile {
                     None => break,
                 },
             };
-            if !self.cursors.contains_key(&stream) {
+            if self.cursors[stream].is_none() {
                 self.begin_stream(stream)?;
             }
-            let Some(mut cursor) = self.cursors.remove(&stream) else { continue };
+            let Some(mut cursor) = self.cursors[stream].take() else { continue };
             if resumed.is_none() && cursor.mark < cursor.buffer.marks.len() {
                 self.take_mark(&mut cursor, batch)?;
             }
@@ -312,12 +317,12 @@ impl EventSource for TraceFile {
             } else if let Some(mark) = cursor.buffer.marks.get(cursor.mark) {
                 self.waiting.push(Reverse((mark.sequence, stream)));
             } else {
-                self.waiting_events -= cursor.buffer.events.len();
+                self.waiting_events -= cursor.buffer.len();
                 cursor.buffer.clear();
                 self.spare.push(cursor.buffer);
                 continue;
             }
-            self.cursors.insert(stream, cursor);
+            self.cursors[stream] = Some(cursor);
         }
         Ok(())
     }
@@ -329,6 +334,19 @@ impl EventSource for TraceFile {
     fn progress(&self) -> Option<(u64, u64)> {
         Some((self.bytes_read, self.bytes_of_records))
     }
+}
+
+/// Does the operation name another thread?
+fn names_threads(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Fork { .. }
+            | Op::Start { .. }
+            | Op::Join { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+    )
 }
 
 /// Names are printed; a hostile one shall not control the terminal or break a line.
