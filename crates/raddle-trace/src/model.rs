@@ -31,11 +31,18 @@
 //! lost with a killed thread). [`Model::new`] walks through the observed order once; an event that is not enabled there
 //! is listed in [`Model::oddities`] and is enabled everywhere. So the observed order itself is always valid.
 
-use crate::event::{Event, LockFlags, Op, Patience};
+use crate::event::{Event, Op};
 use crate::ids::{ObjectId, ThreadIx};
 use crate::source::MemoryTrace;
 use rustc_hash::FxHashMap;
-use std::fmt;
+
+mod object;
+mod obstacle;
+mod state;
+
+use object::Object;
+pub use obstacle::{Invalid, Obstacle};
+pub use state::State;
 
 /// An event of a trace, by its place in the observed order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,68 +69,6 @@ pub struct Rules {
     pub reads_from: ReadsFrom,
     /// Try operations fail only when they could not have succeeded, instead of being mimicked.
     pub exact_failures: bool,
-}
-
-/// Why a thread cannot take its next event now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// The thread has no further event.
-    Finished,
-    NotForked,
-    ChildRuns(ThreadIx),
-    LockHeld {
-        lock: ObjectId,
-        by: ThreadIx,
-    },
-    NoSignal(ObjectId),
-    BarrierNotFull(ObjectId),
-    SemaphoreEmpty(ObjectId),
-    OnceNotDone(ObjectId),
-    OnceTaken(ObjectId),
-    /// The read would see another write than observed; `None` is the initial value.
-    WrongWriter {
-        expected: Option<EventIx>,
-        found: Option<EventIx>,
-    },
-    /// The operation failed in the observed run and would succeed now.
-    WouldSucceed,
-    /// An annotated or futex release that came earlier is missing.
-    NotReleased(ObjectId),
-    /// The object's life began or ended in between.
-    LifeCycle(ObjectId),
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Obstacle::Finished => write!(f, "the thread has no further event"),
-            Obstacle::NotForked => write!(f, "the thread has not been created yet"),
-            Obstacle::ChildRuns(child) => write!(f, "the joined thread {} has not ended", child.0),
-            Obstacle::LockHeld { lock, by } => write!(f, "lock {} is held by thread {}", lock.0, by.0),
-            Obstacle::NoSignal(cond) => write!(f, "condition {} was not signalled", cond.0),
-            Obstacle::BarrierNotFull(barrier) => write!(f, "barrier {} is not full", barrier.0),
-            Obstacle::SemaphoreEmpty(sem) => write!(f, "semaphore {} is zero", sem.0),
-            Obstacle::OnceNotDone(once) => write!(f, "initialiser {} has not finished", once.0),
-            Obstacle::OnceTaken(once) => write!(f, "initialiser {} has been begun already", once.0),
-            Obstacle::WrongWriter { expected, found } => {
-                write!(f, "the read would see {found:?} instead of {expected:?}")
-            }
-            Obstacle::WouldSucceed => write!(f, "the operation failed when observed and would succeed now"),
-            Obstacle::NotReleased(object) => write!(f, "object {} has not been released", object.0),
-            Obstacle::LifeCycle(object) => {
-                write!(f, "object {} begins or ends its life in between", object.0)
-            }
-        }
-    }
-}
-
-/// A schedule is not valid: the step at `place` cannot be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("step {place} (event {event:?}) cannot be taken: {obstacle}")]
-pub struct Invalid {
-    pub place: usize,
-    pub event: EventIx,
-    pub obstacle: Obstacle,
 }
 
 /// No object: the event concerns none.
@@ -160,41 +105,6 @@ pub struct Model<'t> {
     forked_by: Vec<Option<EventIx>>,
     cells: u32,
     oddities: Vec<(EventIx, Obstacle)>,
-}
-
-/// One object's changing part. Only the fields of its kind are used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Object {
-    writer: Option<ThreadIx>,
-    /// How often the writer holds it.
-    depth: u32,
-    readers: Vec<ThreadIx>,
-    /// Semaphore count.
-    count: u32,
-    /// Threads that entered a barrier so far, and the place of each that is inside.
-    entered: u32,
-    inside: Vec<(ThreadIx, u32)>,
-    once_begun: bool,
-    once_done: bool,
-    /// Moments (in `State::taken`) of signals that no waiter has used yet, and of the last broadcast.
-    signals: Vec<u32>,
-    broadcast: Option<u32>,
-    /// Waiters and the moment they began.
-    waiting: Vec<(ThreadIx, u32)>,
-    executed: u32,
-    lives: u32,
-    releases: u32,
-}
-
-/// How far a reordering has come.
-#[derive(Clone)]
-pub struct State<'m> {
-    model: &'m Model<'m>,
-    next: Vec<u32>,
-    objects: Vec<Object>,
-    /// Last writer of each cell: event number + 1, or 0.
-    memory: Vec<u32>,
-    taken: u32,
 }
 
 fn access_range(op: &Op) -> Option<(u64, u64, bool, bool)> {
@@ -470,252 +380,10 @@ impl<'t> Model<'t> {
     }
 }
 
-impl<'m> State<'m> {
-    pub fn model(&self) -> &'m Model<'m> {
-        self.model
-    }
-
-    /// How many events have been executed.
-    pub fn taken(&self) -> u32 {
-        self.taken
-    }
-
-    /// How many events of a thread have been executed.
-    pub fn position(&self, thread: ThreadIx) -> u32 {
-        self.next[thread.index()]
-    }
-
-    pub fn positions(&self) -> &[u32] {
-        &self.next
-    }
-
-    /// The event that a thread would execute next.
-    pub fn next(&self, thread: ThreadIx) -> Option<EventIx> {
-        self.model.events_of(thread).get(self.position(thread) as usize).copied()
-    }
-
-    /// The threads whose next event can be executed now.
-    pub fn enabled(&self) -> impl Iterator<Item = ThreadIx> + '_ {
-        (0..self.model.threads()).map(ThreadIx).filter(|&thread| self.obstacle(thread).is_none())
-    }
-
-    /// Who holds a lock now: the writer, or the first reader.
-    pub fn holder(&self, lock: ObjectId) -> Option<ThreadIx> {
-        let number = self.model.objects.iter().position(|&object| object == lock)?;
-        let object = &self.objects[number];
-        object.writer.or(object.readers.first().copied())
-    }
-
-    /// Executes a thread's next event if it is enabled.
-    pub fn step(&mut self, thread: ThreadIx) -> Result<EventIx, Obstacle> {
-        match self.obstacle(thread) {
-            Some(obstacle) => Err(obstacle),
-            None => Ok(self.take(thread)),
-        }
-    }
-
-    /// What keeps a thread from executing its next event, if anything does.
-    pub fn obstacle(&self, thread: ThreadIx) -> Option<Obstacle> {
-        let Some(ix) = self.next(thread) else { return Some(Obstacle::Finished) };
-        let fact = &self.model.facts[ix.index()];
-        let event = self.model.event(ix);
-        if self.position(thread) == 0
-            && let Some(fork) = self.model.forked_by[thread.index()]
-            && !fact.odd
-            && !self.executed(fork)
-        {
-            return Some(Obstacle::NotForked);
-        }
-        if fact.odd {
-            return None;
-        }
-        if fact.object != NONE {
-            let object = &self.objects[fact.object as usize];
-            let waits_for_all = begins_or_ends_life(&event.op);
-            if object.lives != fact.lives || (waits_for_all && object.executed != fact.earlier) {
-                return Some(Obstacle::LifeCycle(self.model.objects[fact.object as usize]));
-            }
-        }
-        self.obstacle_of(thread, event, fact)
-    }
-
-    fn executed(&self, event: EventIx) -> bool {
-        self.next(self.model.event(event).thread).is_none_or(|next| next > event)
-    }
-
-    fn obstacle_of(&self, thread: ThreadIx, event: &Event, fact: &Fact) -> Option<Obstacle> {
-        let object = || &self.objects[fact.object as usize];
-        let exact = self.model.rules.exact_failures;
-        match event.op {
-            Op::Join { child } => self.next(child).map(|_| Obstacle::ChildRuns(child)),
-            Op::JoinFailed { child } => {
-                (exact && self.next(child).is_none()).then_some(Obstacle::WouldSucceed)
-            }
-            Op::Lock { lock, flags } => self.lock_obstacle(object(), lock, thread, flags, false),
-            Op::ReadLock { lock, flags } => self.lock_obstacle(object(), lock, thread, flags, true),
-            Op::LockFailed { lock, flags } | Op::ReadLockFailed { lock, flags } => {
-                let read = matches!(event.op, Op::ReadLockFailed { .. });
-                let free = self.lock_obstacle(object(), lock, thread, flags, read).is_none();
-                (exact && free && flags.patience == Patience::Try).then_some(Obstacle::WouldSucceed)
-            }
-            Op::Wait { cond, .. } => {
-                object().usable_signal(thread).is_none().then_some(Obstacle::NoSignal(cond))
-            }
-            Op::BarrierExit { barrier } => {
-                let count = object().count.max(self.model.barrier_counts[fact.object as usize]).max(1);
-                let place = object().inside.iter().find(|(who, _)| *who == thread).map(|&(_, place)| place);
-                let full = place.is_none_or(|place| object().entered >= place.div_ceil(count) * count);
-                (!full).then_some(Obstacle::BarrierNotFull(barrier))
-            }
-            Op::SemWait { sem } => (object().count == 0).then_some(Obstacle::SemaphoreEmpty(sem)),
-            Op::SemWaitFailed { .. } => (exact && object().count > 0).then_some(Obstacle::WouldSucceed),
-            Op::OnceBegin { once } => object().once_begun.then_some(Obstacle::OnceTaken(once)),
-            Op::OncePassed { once } => (!object().once_done).then_some(Obstacle::OnceNotDone(once)),
-            Op::Acquire { .. } | Op::FutexWait { .. } => {
-                let released = object().releases >= self.releases_before(event, fact);
-                (!released).then_some(Obstacle::NotReleased(self.model.objects[fact.object as usize]))
-            }
-            Op::Read { .. } | Op::Atomic { .. } => self.read_obstacle(event, fact),
-            _ => None,
-        }
-    }
-
-    fn lock_obstacle(
-        &self,
-        object: &Object,
-        lock: ObjectId,
-        thread: ThreadIx,
-        flags: LockFlags,
-        read: bool,
-    ) -> Option<Obstacle> {
-        let other_reader = object.readers.iter().copied().find(|&reader| reader != thread || !flags.nested);
-        let by = match object.writer {
-            Some(writer) if writer == thread && flags.nested => None,
-            Some(writer) if flags.owner_died && self.next(writer).is_none() => None,
-            Some(writer) => Some(writer),
-            None if read => None,
-            None => other_reader,
-        };
-        by.map(|by| Obstacle::LockHeld { lock, by })
-    }
-
-    /// How many releases of the object were observed before this event.
-    fn releases_before(&self, event: &Event, fact: &Fact) -> u32 {
-        let futex = matches!(event.op, Op::FutexWait { .. });
-        let events = &self.model.trace.events;
-        let ix = self.next(event.thread).expect("the event is the thread's next one");
-        let count = self.model.facts[..ix.index()].iter().zip(events).filter(|(other, event)| {
-            let releases = match event.op {
-                Op::FutexWake { .. } => futex,
-                Op::Release { .. } => !futex,
-                _ => false,
-            };
-            releases && other.object == fact.object
-        });
-        count.count() as u32
-    }
-
-    fn read_obstacle(&self, event: &Event, fact: &Fact) -> Option<Obstacle> {
-        let (_, _, reads, _) = access_range(&event.op)?;
-        if !reads || self.model.rules.reads_from == ReadsFrom::Any {
-            return None;
-        }
-        let range = fact.cells.0 as usize..fact.cells.1 as usize;
-        let expected = &self.model.writers[fact.writers as usize..fact.writers as usize + range.len()];
-        let wrong = self.memory[range].iter().zip(expected).find(|(found, expected)| found != expected);
-        let name = |writer: u32| writer.checked_sub(1).map(EventIx);
-        wrong
-            .map(|(&found, &expected)| Obstacle::WrongWriter { expected: name(expected), found: name(found) })
-    }
-
-    /// Executes a thread's next event whether or not it is enabled.
-    fn take(&mut self, thread: ThreadIx) -> EventIx {
-        let ix = self.next(thread).expect("the thread has a next event");
-        let fact = self.model.facts[ix.index()];
-        let event = self.model.event(ix);
-        self.next[thread.index()] += 1;
-        self.taken += 1;
-        if let Some((_, _, _, true)) = access_range(&event.op) {
-            self.memory[fact.cells.0 as usize..fact.cells.1 as usize].fill(ix.0 + 1);
-        }
-        if fact.object != NONE {
-            let moment = self.taken;
-            let object = &mut self.objects[fact.object as usize];
-            object.executed += 1;
-            object.lives += u32::from(begins_or_ends_life(&event.op));
-            object.take(thread, &event.op, moment);
-        }
-        ix
-    }
-}
-
-impl Object {
-    fn take(&mut self, thread: ThreadIx, op: &Op, moment: u32) {
-        match *op {
-            Op::Lock { .. } => {
-                self.depth = if self.writer == Some(thread) { self.depth + 1 } else { 1 };
-                self.writer = Some(thread);
-            }
-            Op::ReadLock { .. } => self.readers.push(thread),
-            Op::Unlock { .. } => {
-                if self.writer == Some(thread) {
-                    self.depth -= 1;
-                    self.writer = (self.depth > 0).then_some(thread);
-                } else if let Some(place) = self.readers.iter().position(|&reader| reader == thread) {
-                    self.readers.remove(place);
-                }
-            }
-            Op::Signal { .. } => self.signals.push(moment),
-            Op::Broadcast { .. } => self.broadcast = Some(moment),
-            Op::WaitBegin { .. } => self.waiting.push((thread, moment)),
-            Op::Wait { .. } | Op::WaitFailed { .. } => {
-                if let (Op::Wait { .. }, Some(Some(place))) = (op, self.usable_signal(thread)) {
-                    self.signals.remove(place);
-                }
-                self.waiting.retain(|(waiter, _)| *waiter != thread);
-                // Signals older than every waiter can wake nobody any more.
-                let oldest = self.waiting.iter().map(|&(_, began)| began).min();
-                self.signals.retain(|&signal| oldest.is_some_and(|oldest| signal > oldest));
-            }
-            Op::BarrierInit { count, .. } => (self.count, self.entered) = (count, 0),
-            Op::BarrierEnter { .. } => {
-                self.entered += 1;
-                self.inside.push((thread, self.entered));
-            }
-            Op::BarrierExit { .. } => {
-                if let Some(place) = self.inside.iter().position(|(who, _)| *who == thread) {
-                    self.inside.remove(place);
-                }
-            }
-            Op::SemInit { value, .. } => self.count = value,
-            Op::SemPost { .. } => self.count += 1,
-            Op::SemWait { .. } => self.count = self.count.saturating_sub(1),
-            Op::OnceBegin { .. } => self.once_begun = true,
-            Op::OnceEnd { .. } => self.once_done = true,
-            Op::Release { .. } | Op::FutexWake { .. } => self.releases += 1,
-            Op::Init { .. } | Op::Destroy { .. } => {
-                let (executed, lives) = (self.executed, self.lives);
-                *self = Object { executed, lives, ..Object::default() };
-            }
-            _ => {}
-        }
-    }
-
-    /// The signal that a waiter would use up: `Some(Some(place))`, or `Some(None)` for a broadcast, which is not used
-    /// up. A waiter takes the oldest signal younger than itself: that leaves the most for the others, because who
-    /// began to wait later can use only younger ones.
-    fn usable_signal(&self, thread: ThreadIx) -> Option<Option<usize>> {
-        let &(_, began) = self.waiting.iter().find(|(waiter, _)| *waiter == thread)?;
-        if self.broadcast.is_some_and(|moment| moment > began) {
-            return Some(None);
-        }
-        self.signals.iter().position(|&moment| moment > began).map(Some)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::LockFlags;
     use crate::generate::{Rng, Shape, generate};
 
     fn shapes() -> Vec<Shape> {
