@@ -1,17 +1,19 @@
 //! Speed of the detectors on generated traces: `detect_bench EVENTS [NAME...]` prints one JSON line for each.
 //!
 //! `std:NAME` reads an STD file and `file:NAME` a trace file (written to a temporary folder first), and CPU time counts;
-//! `PATH:NAME` reads a file that is there already;
+//! `PATH:NAME` reads a file that is there already; `clocks` compares flat clocks with tree clocks;
 //! `NAME` runs on events that are generated while the clock stands still. `cargo xtask bench detect` has the bars.
 
+use raddle_detect::clock::Clock;
 use raddle_detect::registry::{Settings, create};
 use raddle_detect::run::run;
+use raddle_detect::tree_clock::TreeClock;
 use raddle_trace::convert::write_trace;
 use raddle_trace::file::ProgramInfo;
-use raddle_trace::generate::{Generator, Shape};
+use raddle_trace::generate::{Generator, Rng, Shape};
 use raddle_trace::open::OpenTrace;
 use raddle_trace::std_format::{Dialect, write_std};
-use raddle_trace::{Event, EventSource, MemoryTrace, Tables, TraceError};
+use raddle_trace::{Event, EventSource, MemoryTrace, Tables, ThreadIx, TraceError};
 use std::time::Instant;
 
 /// Counts the time spent outside of the generator: batches are made while the clock stands still.
@@ -49,6 +51,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = std::env::temp_dir();
     for name in &names {
+        if name == "clocks" {
+            for threads in [8, 32, 128, 512] {
+                clocks(threads, events);
+            }
+            continue;
+        }
         let (from, detector) = name.rsplit_once(':').unwrap_or(("memory", name));
         let mut detectors = vec![create(detector, &Settings::default()).ok_or("no such detector")?];
         let (seconds, outcome) = if from == "std" || from == "file" {
@@ -89,6 +97,44 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     Ok(())
+}
+
+/// Flat clocks against tree clocks: threads that acquire and release one of 16 locks at random, `steps` times in all.
+fn clocks(threads: u32, steps: u64) {
+    const LOCKS: u32 = 16;
+    let moves = || {
+        let mut rng = Rng::new(1);
+        (0..steps).map(move |_| (rng.below(threads) as usize, rng.below(LOCKS) as usize))
+    };
+    let mut flat = vec![Clock::default(); threads as usize];
+    let mut locks = vec![Clock::default(); LOCKS as usize];
+    let start = cpu_seconds();
+    for (thread, lock) in moves() {
+        flat[thread].join(&locks[lock]);
+        locks[lock].copy_from(&flat[thread]);
+        flat[thread].tick(ThreadIx(thread as u32));
+    }
+    let flat_seconds = cpu_seconds() - start;
+    let mut tree: Vec<TreeClock> = (0..threads).map(|thread| TreeClock::of(ThreadIx(thread))).collect();
+    tree.iter_mut().for_each(TreeClock::tick);
+    let mut locks = vec![TreeClock::default(); LOCKS as usize];
+    let mut owners = vec![usize::MAX; LOCKS as usize];
+    let start = cpu_seconds();
+    for (thread, lock) in moves() {
+        if owners[lock] != thread {
+            tree[thread].join(&locks[lock]);
+        }
+        owners[lock] = thread;
+        locks[lock].copy_from_later(&tree[thread]);
+        tree[thread].tick();
+    }
+    let tree_seconds = cpu_seconds() - start;
+    let nanos = |seconds: f64| seconds / steps as f64 * 1e9;
+    println!(
+        "{{\"clocks\": {threads}, \"flat_ns\": {:.0}, \"tree_ns\": {:.0}}}",
+        nanos(flat_seconds),
+        nanos(tree_seconds)
+    );
 }
 
 /// CPU time of all threads of this process, in steps of 10 ms: other load on the machine does not count.

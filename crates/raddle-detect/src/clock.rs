@@ -4,9 +4,8 @@
 //! the pointwise maximum (Mattern 1989). Everything here costs time in the number of threads, which is why
 //! [`crate::detectors::fasttrack`] replaces most clocks by single entries.
 //!
-//! Tree clocks (Mathur, Pavlogiannis, Tunç, Viswanathan 2022) save work when joins change few entries of long clocks.
-//! For the thread counts of our traces (tens) a flat vector is a handful of machine words and wins; the bench
-//! `detect_bench -- clocks` compares the two, see `docs/detect.md`.
+//! [Tree clocks](crate::tree_clock) save work when joins change few entries of long clocks. `detect_bench N clocks` compares
+//! the two; `docs/detectors.md` has the figures and what follows from them.
 
 use raddle_trace::ThreadIx;
 

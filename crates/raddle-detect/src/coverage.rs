@@ -1,7 +1,9 @@
 //! Coverage of interleavings over a set of runs.
 //!
 //! **What is counted.** *Synchronisation pairs* (Bron et al., *Applications of synchronization coverage*, PPoPP 2005): a
-//! place that released a lock and the place of another thread that acquired it next. *iRoots* (Yu, Narayanasamy,
+//! place that passed something on and the place of another thread that took it over next. That is a release and an
+//! acquisition of a lock; a signal, post, barrier entry, end of a one-time initialiser, atomic store or annotation and
+//! what receives it; a fork and the child's first event; a thread's last event and its join. *iRoots* (Yu, Narayanasamy,
 //! Pereira, Pokam, *Maple: a coverage-driven testing tool*, OOPSLA 2012): patterns of dependent accesses of two threads,
 //! by the places of the accesses. With `a -> b` for "b is the next access of another thread to the variable or lock, and
 //! conflicts with a":
@@ -69,7 +71,12 @@ pub struct Coverage {
     events: Vec<u64>,
     variables: PerVar<Object>,
     locks: FxHashMap<u32, Object>,
+    /// Who last released each lock, and sent over each channel.
     releases: FxHashMap<u32, Access>,
+    sends: FxHashMap<u32, Access>,
+    /// Forks of threads that have not acted yet, and the last event of each thread.
+    forks: FxHashMap<ThreadIx, Access>,
+    lasts: Vec<Access>,
     recent: FxHashMap<(ThreadIx, ThreadIx), VecDeque<Dependency>>,
     pairs: FxHashSet<(LocationIx, LocationIx)>,
     roots: FxHashSet<(u8, [LocationIx; 4])>,
@@ -89,6 +96,12 @@ impl Coverage {
         self.events[thread.index()] += 1;
         let mut access =
             Access { thread, location: step.event.location, write: true, at: self.events[thread.index()] };
+        let fork = self.forks.remove(&thread);
+        self.pair(fork, access);
+        if self.lasts.len() <= thread.index() {
+            self.lasts.resize(thread.index() + 1, Access::default());
+        }
+        self.lasts[thread.index()] = access;
         if let Some(write) = step.plain_access() {
             access.write = write;
             for &var in step.vars {
@@ -99,11 +112,7 @@ impl Coverage {
         }
         match step.sync {
             Sync::Acquire { lock, .. } => {
-                if let Some(release) = self.releases.get(&lock.0)
-                    && release.thread != thread
-                {
-                    self.pairs.insert((release.location, access.location));
-                }
+                self.pair(self.releases.get(&lock.0).copied(), access);
                 let object = self.locks.remove(&lock.0).unwrap_or_default();
                 let object = self.touch(object, access, u64::from(lock.0) | 1 << 40);
                 self.locks.insert(lock.0, object);
@@ -111,7 +120,29 @@ impl Coverage {
             Sync::Release { lock, .. } => {
                 self.releases.insert(lock.0, access);
             }
-            _ => {}
+            Sync::Receive(channel) => self.pair(self.sends.get(&channel.0).copied(), access),
+            Sync::Send(channel) => {
+                self.sends.insert(channel.0, access);
+            }
+            Sync::Exchange(channel) => {
+                let sent = self.sends.insert(channel.0, access);
+                self.pair(sent, access);
+            }
+            Sync::Fork(child) => {
+                self.forks.insert(child, access);
+            }
+            Sync::Join(child) => {
+                let last = self.lasts.get(child.index()).copied().filter(|last| last.at > 0);
+                self.pair(last, access);
+            }
+            Sync::None => {}
+        }
+    }
+
+    /// One place passed something on, and this one took it over.
+    fn pair(&mut self, from: Option<Access>, to: Access) {
+        if let Some(from) = from.filter(|from| from.thread != to.thread) {
+            self.pairs.insert((from.location, to.location));
         }
     }
 

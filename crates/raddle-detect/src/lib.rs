@@ -21,6 +21,7 @@ pub mod run;
 pub mod skeleton;
 pub mod step;
 pub mod training;
+pub mod tree_clock;
 pub mod waiting;
 pub mod witness;
 

@@ -2,12 +2,77 @@
 //!
 //! The events of the ideal are taken in the observed order; then the racing threads are stopped before their accesses,
 //! or the deadlocked ones are expected to block.
+//!
+//! A detector that is sound without computing a reordering itself ([`crate::detectors::shb`]) gets its witnesses here:
+//! its races are sync-preserving, so the least [ideal](crate::skeleton) of the two accesses is one.
 
 use crate::report::Report;
-use raddle_findings::Kind;
+use crate::skeleton::{Ideal, Skeleton};
+use crate::step::{Feed, PerVar};
+use raddle_findings::{Grade, Kind};
 use raddle_trace::describe::location_text;
 use raddle_trace::schedule::{Block, Schedule, Step, StepKind, Stop, StopPlace};
 use raddle_trace::{Location, LocationIx, MemoryTrace, Op, Tables, ThreadIx};
+
+/// Can [`complete`] find a witness for this report?
+fn lacks_witness(report: &Report) -> bool {
+    report.witness.is_none()
+        && report.grade == Grade::Predicted
+        && report.kind == Kind::DataRace
+        && report.parts.len() == 2
+}
+
+/// Does the report have a witness, or can it get one?
+pub fn has_witness(report: &Report) -> bool {
+    report.witness.is_some() || lacks_witness(report)
+}
+
+/// Gives witnesses to predicted races that have none, in one pass over the trace.
+pub fn complete(reports: &mut [Report], trace: &MemoryTrace) {
+    let mut wanted: Vec<&mut Report> = reports.iter_mut().filter(|report| lacks_witness(report)).collect();
+    if wanted.is_empty() {
+        return;
+    }
+    wanted.sort_by_key(|report| report.parts[1].position);
+    let mut wanted = wanted.into_iter().peekable();
+    let (mut feed, mut skeleton) = (Feed::new(), Skeleton::default());
+    let mut writers: PerVar<Option<(ThreadIx, u32)>> = PerVar::default();
+    // The number of each event within its thread.
+    let mut numbers: Vec<u32> = Vec::with_capacity(trace.events.len());
+    for (position, event) in trace.events.iter().enumerate() {
+        if wanted.peek().is_none() {
+            return;
+        }
+        let step = feed.step(event);
+        writers.follow(&step);
+        let index = skeleton.step(&step);
+        numbers.push(index);
+        while let Some(report) = wanted.next_if(|report| report.parts[1].position == position as u64) {
+            let first = &report.parts[0];
+            let Some(&earlier) = numbers.get(first.position as usize) else { continue };
+            let mut ideal = Ideal::default();
+            skeleton.ask_before_access(&mut ideal, first.thread, earlier);
+            skeleton.ask_before_access(&mut ideal, event.thread, index);
+            let possible = skeleton.close(&mut ideal, &Ideal::default());
+            if possible && ideal.len_of(first.thread) < earlier && ideal.len_of(event.thread) < index {
+                report.witness = Some(ideal);
+            }
+        }
+        match step.plain_access() {
+            Some(true) => {
+                step.vars.iter().for_each(|&var| *writers.get_mut(var) = Some((event.thread, index)));
+            }
+            Some(false) => {
+                for &var in step.vars {
+                    if let Some((writer, index)) = *writers.get_mut(var) {
+                        skeleton.saw(event.thread, writer, index);
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+}
 
 /// The schedule of a report; `None` if it has no witness.
 pub fn schedule(report: &Report, trace: &MemoryTrace, about: &str) -> Option<Schedule> {

@@ -274,6 +274,47 @@ fn dependencies(trace: &MemoryTrace) -> Vec<Pair> {
     pairs
 }
 
+/// For each event that takes something over, the last one before it that passed it on, if another thread did.
+fn naive_sync_pairs(trace: &MemoryTrace) -> BTreeSet<Covered> {
+    let events = &trace.events;
+    let name = |event: usize| place_name(&trace.tables, events[event].location);
+    let mut pairs = BTreeSet::new();
+    for (late, event) in events.iter().enumerate() {
+        let mut takes_from = |passes_on: &dyn Fn(usize) -> bool| {
+            if let Some(early) = (0..late).rev().find(|&early| passes_on(early))
+                && events[early].thread != event.thread
+            {
+                pairs.insert(Covered::SyncPair(name(early), name(late)));
+            }
+        };
+        if let Op::Lock { lock, .. } | Op::ReadLock { lock, .. } = event.op {
+            takes_from(&|e| matches!(events[e].op, Op::Unlock { lock: l, .. } if l == lock));
+        }
+        if let Some(object) = common::receives(&event.op) {
+            takes_from(&|e| common::sends(&events[e].op) == Some(object));
+        }
+        if let Op::Join { child } = event.op {
+            takes_from(&|e| events[e].thread == child);
+        }
+        if events[..late].iter().all(|earlier| earlier.thread != event.thread) {
+            takes_from(&|e| matches!(events[e].op, Op::Fork { child } if child == event.thread));
+        }
+    }
+    pairs
+}
+
+/// Not only locks: conditions, barriers, semaphores, atomics, one-time initialisers, forks and joins.
+#[test]
+fn coverage_counts_all_kinds_of_synchronisation() {
+    let shape = Shape { locations: 10, end_percent: 10, ..Shape::everything(4, 80) };
+    for seed in 0..cases(200) {
+        let trace = generate(&shape, seed);
+        let is_pair = |thing: &Covered| matches!(thing, Covered::SyncPair(..));
+        let found: BTreeSet<Covered> = covered(&trace).into_iter().filter(is_pair).collect();
+        assert_eq!(found, naive_sync_pairs(&trace), "seed {seed}");
+    }
+}
+
 /// Synchronisation pairs and iRoots of all kinds against their definitions, on traces that are shorter than the window.
 #[test]
 fn coverage_counts_pairs_and_roots() {
@@ -284,15 +325,7 @@ fn coverage_counts_pairs_and_roots() {
         let name = |event: usize| place_name(&trace.tables, trace.events[event].location);
         let thread = |event: usize| trace.events[event].thread;
         let mut expected = BTreeSet::new();
-        for (late, event) in trace.events.iter().enumerate() {
-            let Op::Lock { lock, .. } = event.op else { continue };
-            let release = (0..late)
-                .rev()
-                .find(|&e| matches!(trace.events[e].op, Op::Unlock { lock: l, .. } if l == lock));
-            if let Some(release) = release.filter(|&release| thread(release) != event.thread) {
-                expected.insert(Covered::SyncPair(name(release), name(late)));
-            }
-        }
+        expected.extend(naive_sync_pairs(&trace));
         let pairs = dependencies(&trace);
         for new in &pairs {
             expected.insert(Covered::Root(1, vec![name(new.from), name(new.to)]));

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{FIXED, Naive, Set, cases, conflict, run, shapes};
+use raddle_detect::detectors::shb::Shb;
 use raddle_detect::detectors::spd::{Limits, Spd, SpdDeadlock};
 use raddle_detect::detectors::syncp::Syncp;
 use raddle_trace::generate::{Shape, generate};
@@ -65,6 +66,30 @@ fn syncp_witnesses_are_valid_schedules() {
             }
         }
     }
+}
+
+/// The races of `shb` get their witnesses afterwards, every one of them.
+#[test]
+fn shb_witnesses_are_valid_schedules() {
+    let mut checked = 0;
+    for (number, shape) in shapes().iter().enumerate() {
+        for seed in 0..cases(60) {
+            let trace = generate(shape, seed);
+            let mut reports = run(&trace, &mut Shb::default());
+            raddle_detect::witness::complete(&mut reports, &trace);
+            let model = Model::new(&trace, Rules::default());
+            for report in &reports {
+                let case = format!("shape {number}, seed {seed}, {report:?}");
+                let witness = report.witness.as_ref().unwrap_or_else(|| panic!("no witness: {case}"));
+                let [first, second] = [0, 1].map(|part| EventIx(report.parts[part].position as u32));
+                if let Err(invalid) = model.check_race(&witness.schedule(&trace), first, second) {
+                    panic!("{case}: {invalid}");
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 100, "the shapes should make races, not only {checked}");
 }
 
 /// In the usual mode each pair of locations that has a race is found, in at least one of its events.

@@ -74,7 +74,7 @@ pub fn conflict(a: &Event, b: &Event) -> bool {
 }
 
 /// Does the operation pass something on to later operations of the same object?
-fn sends(op: &Op) -> Option<(bool, u64)> {
+pub fn sends(op: &Op) -> Option<(bool, u64)> {
     Some(match *op {
         Op::Signal { cond } | Op::Broadcast { cond } => (false, cond.0),
         Op::BarrierEnter { barrier } => (false, barrier.0),
@@ -85,7 +85,7 @@ fn sends(op: &Op) -> Option<(bool, u64)> {
     })
 }
 
-fn receives(op: &Op) -> Option<(bool, u64)> {
+pub fn receives(op: &Op) -> Option<(bool, u64)> {
     Some(match *op {
         Op::Wait { cond, .. } => (false, cond.0),
         Op::BarrierExit { barrier } => (false, barrier.0),
