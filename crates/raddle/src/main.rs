@@ -2,6 +2,7 @@
 
 mod commands;
 mod compiler;
+mod detector_options;
 mod hunt;
 mod launch;
 mod runtime_files;

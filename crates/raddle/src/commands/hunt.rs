@@ -3,8 +3,10 @@
 use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
+use crate::detector_options::DetectorOptions;
 use crate::hunt::confirm::{Settings, confirm_all};
-use crate::hunt::{detectors, unordered};
+use crate::hunt::detectors::Detectors;
+use crate::hunt::unordered;
 use crate::launch::Launch;
 use crate::launch::recording::{Recording, record};
 use crate::launch::target::Target;
@@ -35,6 +37,7 @@ use std::time::Duration;
 ///   raddle hunt -- ./server --selftest
 ///   raddle hunt --runs 5 -- ./server --selftest
 ///   raddle hunt --with views,goodlock examples/bank.c
+///   raddle hunt --with atomizer --functions 'account_*' examples/bank.c
 ///   raddle hunt --baseline old/findings.json -- ./server --selftest
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -52,6 +55,8 @@ pub struct Args {
     /// Run these detectors over the run as well, with commas between them; `raddle detect --list` has the table.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     with: Vec<String>,
+    #[command(flatten)]
+    told: DetectorOptions,
     /// Show only findings that are not in this findings file.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -80,7 +85,7 @@ pub struct Args {
 const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Pct { depth: 3 }, Strategy::RoundRobin];
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
-    let wanted = super::detect::chosen(&args.with, false, false)?;
+    let wanted = args.told.chosen(&args.with)?;
     let launch = args.target.launch()?;
     let baseline = args.baseline.as_deref().map(FindingsFile::read).transpose()?;
     std::fs::create_dir_all(&args.keep).with_context(|| {
@@ -172,7 +177,8 @@ fn hunt_in(
     bar.finish_and_clear();
 
     let mut findings = crashes(&recording);
-    findings.extend(detectors::run(launch, path, wanted, &args.keep, &settings, ctx)?);
+    let detectors = Detectors { names: wanted, told: &args.told };
+    findings.extend(detectors.run(launch, path, &args.keep, &settings, ctx)?);
     let mut symbols = Symbolizer::new(&trace.tables.modules);
     for (candidate, verdict) in prediction.candidates.iter().zip(verdicts) {
         let Some(verdict) = verdict else { continue };
