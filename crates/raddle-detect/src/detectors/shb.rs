@@ -6,8 +6,8 @@
 //!
 //! **Sound**: every race reported can happen, also those after the first, because everything that led to the two
 //! accesses can be executed as observed. All of them are happens-before races ([`super::djit`]) and sync-preserving
-//! races ([`super::syncp`]), so [`crate::witness::complete`] has a witness for each. **Complete** for its own order: an access is reported exactly if
-//! it races with an earlier one.
+//! races ([`super::syncp`]), so [`crate::witness::complete`] has a witness for each. **Complete** for its own order: an
+//! access is reported exactly if it races with an earlier one.
 //!
 //! **Deviations**: none in the algorithm; bytes of one access are looked at before any of them is learnt from.
 //!
