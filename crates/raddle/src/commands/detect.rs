@@ -46,14 +46,15 @@ pub struct Args {
     /// Print the table of detectors.
     #[arg(long)]
     list: bool,
-    #[command(flatten)]
-    told: DetectorOptions,
     /// Write the schedules of findings that have a witness into this folder.
     #[arg(long, value_name = "DIR")]
     witness: Option<PathBuf>,
     /// Print the findings, or the table, as JSON.
     #[arg(long)]
     json: bool,
+    // Last, because its heading would go on over what follows.
+    #[command(flatten)]
+    told: DetectorOptions,
 }
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
