@@ -3,8 +3,9 @@
 //! Unlike the paper's analyses these are sound: a thread id that may stand for several threads conflicts with itself,
 //! and a state is a possible deadlock when every thread in it *may* have to wait, even if it also may go on.
 
-use crate::abs::explore::{Graph, StateId};
+use crate::abs::explore::{Graph, Standing, StateId};
 use crate::abs::space::{Addr, Space, TidId};
+use crate::abs::step::AbsOp;
 use crate::concrete::state::Origin;
 use crate::machine::access::{Action, SitePair};
 use crate::syntax::core::ExprId;
@@ -79,15 +80,8 @@ pub fn suspects(space: &mut Space, graph: &Graph) -> Suspects {
                 }
             }
         }
-        let mut stuck: BTreeMap<TidId, ExprId> = BTreeMap::new();
-        let tids: BTreeSet<TidId> = standing.iter().map(|s| s.tid).collect();
-        for s in &standing {
-            if let Some(op) = s.ops.iter().find(|op| op.may_wait) {
-                stuck.insert(s.tid, op.site);
-            }
-        }
-        if !tids.is_empty() && stuck.len() == tids.len() {
-            out.deadlocks.entry(stuck.into_iter().collect()).or_insert(id);
+        for places in stuck(space, &standing) {
+            out.deadlocks.entry(places).or_insert(id);
         }
     }
     for (&site, failure) in &graph.failures {
@@ -96,4 +90,27 @@ pub fn suspects(space: &mut Space, graph: &Graph) -> Suspects {
         }
     }
     out
+}
+
+/// Ways in which nobody can go on in this state.
+///
+/// Every thread that stands for one concrete thread must wait. One that stands for many keeps the contexts that it ever
+/// had, so they only say where some of its threads may be; all of them may have ended. If somebody waits to join one of
+/// them, though, that one has not ended and must itself be able to wait.
+fn stuck(space: &Space, standing: &[Standing]) -> Vec<Vec<(TidId, ExprId)>> {
+    let waiting: BTreeSet<TidId> =
+        standing.iter().filter(|s| s.ops.iter().any(|op| op.may_wait)).map(|s| s.tid).collect();
+    let goes_on = |tid: TidId| standing.iter().any(|s| s.tid == tid) && !waiting.contains(&tid);
+    let wait = |s: &Standing| {
+        let feasible = |op: &&AbsOp| match space.addr_of(op.addr) {
+            Addr::Result(joined) if op.action == Action::Join => !goes_on(joined),
+            _ => true,
+        };
+        s.ops.iter().filter(|op| op.may_wait).find(feasible).map(|op| (s.tid, op.site))
+    };
+    let (many, single): (Vec<&Standing>, Vec<&Standing>) = standing.iter().partition(|s| s.many);
+    if single.is_empty() {
+        return many.into_iter().filter_map(wait).map(|place| vec![place]).collect();
+    }
+    single.into_iter().map(wait).collect::<Option<Vec<_>>>().into_iter().collect()
 }
