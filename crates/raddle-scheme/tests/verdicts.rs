@@ -111,3 +111,22 @@ fn partial_order_reduction_keeps_verdicts() {
     }
     assert!(compared * 2 > cases(25), "most programs are small enough to compare: {compared}");
 }
+
+/// Two threads share an abstract id, so the machine cannot see them end; the deadlock of the two others must not hide behind
+/// them, with or without the reduction.
+#[test]
+fn deadlocks_beside_threads_that_share_an_id() {
+    let program = parse(Source::new(
+        "shared.scm",
+        "(define l #unlocked) (define m #unlocked) (define cell (new-ref 0))
+         (define (start n) (spawn (ref-set cell n)))
+         (define a (spawn (begin (acquire l) (acquire m) (release m) (release l))))
+         (define b (spawn (begin (acquire m) (acquire l) (release l) (release m))))
+         (start 1) (start 2) (join a) (join b)",
+    ))
+    .expect("well formed");
+    for por in [true, false] {
+        let found = suspects(&program, Config { por, ..Config::better(0) }).expect("small");
+        assert!(found.1, "por {por}");
+    }
+}
