@@ -81,7 +81,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// What the paper describes, and where it is silent, what the numbers of its tables tell:
+    /// What the paper describes. Where it is silent, the choices below were suggested by the implementation that its authors
+    /// published and settled by trying which of them give its tables; the paper's text names neither `k` nor an order of
+    /// exploration, and its `geval` compares states by equality:
     ///
     /// * values: figure 3 keeps booleans as they are and abstracts numbers, so no number is known, not even a literal;
     /// * counts: strong updates need to know which addresses stand for one cell (Might and Shivers, ΓCFA), and the count is
