@@ -10,6 +10,7 @@ pub mod detector;
 pub mod detectors;
 pub mod granules;
 pub mod happens_before;
+pub mod lock_cycles;
 pub mod lockgraph;
 pub mod locksets;
 pub mod race;

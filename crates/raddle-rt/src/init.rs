@@ -77,6 +77,7 @@ pub fn stop_observing() {
     OBSERVING.store(false, Ordering::Relaxed);
     ACCESSES.store(false, Ordering::Relaxed);
     ALLOCATIONS.store(false, Ordering::Relaxed);
+    crate::detect::stop();
     let thread = thread::current();
     thread.enabled = 0;
 }
@@ -166,6 +167,7 @@ fn prepare(header: &'static Header) {
             shadow::SHADOW_BYTES >> 40
         ));
     }
+    crate::detect::configure(header);
     interpose::modules::register(image());
 }
 
@@ -201,6 +203,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     if let Some(thread) = thread::observed() {
         crate::observe::sync(thread, 0, raddle_wire::SyncOp::ProcessExit, status as usize, 0);
     }
+    crate::detect::finish();
     header.exit_status.store(status, Ordering::Relaxed);
     header.state.store(state::EXITED, Ordering::Release);
 }
@@ -212,6 +215,7 @@ pub fn become_child() {
     arch::set_current(thread::idle());
     segment::reset_after_fork();
     crate::stripe::reset_after_fork();
+    crate::detect::reset_after_fork();
     threads::reset_after_fork();
     steer::stop_steering();
 }

@@ -5,7 +5,7 @@
 
 use crate::steer::strategy::noise;
 use crate::thread::{Busy, Thread};
-use crate::{init, record, segment, shadow, steer};
+use crate::{detect, init, record, segment, shadow, steer};
 use raddle_wire::{SyncOp, step};
 
 /// A synchronisation operation. The sequence number is taken here, so the call stands after an acquiring operation and
@@ -18,6 +18,9 @@ pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u
     let busy = Busy::enter(thread);
     if init::recording() {
         record::sync(thread, pc, op, object as u64, argument);
+    }
+    if detect::on() {
+        detect::sync(thread, pc, op, object, argument);
     }
     after_sync(thread, op, argument);
     drop(busy);
@@ -33,6 +36,9 @@ pub fn sync_text(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argume
         record::sync(thread, pc, op, object as u64, argument);
         record::text(thread, text);
     }
+    if detect::on() && op == SyncOp::ThreadName {
+        detect::people::named(object as u32, text);
+    }
     after_sync(thread, op, argument);
 }
 
@@ -41,7 +47,8 @@ fn after_sync(thread: &mut Thread, op: SyncOp, argument: u64) {
     if step::of(op, argument) != step::NONE {
         thread.steps += 1;
     }
-    if ends_segment(op) {
+    // Detection alone needs new segments only after releases, and begins them itself.
+    if ends_segment(op) && (!detect::on() || init::recording()) {
         segment::advance(thread);
     }
 }
@@ -75,12 +82,42 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     }
     let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
     let mask = ((1u32 << bytes) - 1) << (address & 7);
+    if detect::on() {
+        let news = detect::cells::access(thread, pc, aux, address, mask, read);
+        return after_detection(thread, pc, aux, address, bytes, news, true);
+    }
     let _busy = Busy::enter(thread);
     if init::keep_redundant() || shadow::note(thread, address, mask, read) {
         steer::access(thread, pc, aux, address, bytes);
         if init::recording() {
             record::access(thread, pc, aux, address);
         }
+    }
+}
+
+/// An access that the detector has seen, for those who also want it.
+#[inline]
+fn after_detection(
+    thread: &mut Thread,
+    pc: u64,
+    aux: u8,
+    address: usize,
+    bytes: usize,
+    news: bool,
+    sized: bool,
+) {
+    if !steer::on() && !init::recording() || !news && !init::keep_redundant() {
+        return;
+    }
+    let _busy = Busy::enter(thread);
+    steer::access(thread, pc, aux, address, bytes);
+    if !init::recording() {
+        return;
+    }
+    if sized {
+        record::access(thread, pc, aux, address);
+    } else {
+        record::range(thread, pc, aux & !raddle_wire::record::access::SIZE_MASK, address, bytes);
     }
 }
 
@@ -95,6 +132,10 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
 const RANGE_FILTER_BYTES_MAX: usize = 4096;
 
 fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) {
+    if detect::on() {
+        let news = detect::cells::range(thread, pc, aux, address, bytes, sized);
+        return after_detection(thread, pc, aux, address, bytes, news, sized);
+    }
     let _busy = Busy::enter(thread);
     let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
     let mut news = init::keep_redundant() || bytes > RANGE_FILTER_BYTES_MAX;
@@ -124,7 +165,9 @@ fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usiz
 
 pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
     let _busy = Busy::enter(thread);
-    if thread.enabled != 0 {
+    if detect::on() {
+        detect::alloc(thread, pc, address, bytes);
+    } else if thread.enabled != 0 {
         shadow::clear(address, bytes);
     }
     if init::records_allocations() {
@@ -133,6 +176,10 @@ pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
 }
 
 pub fn free(thread: &mut Thread, pc: u64, address: usize) {
+    if detect::on() {
+        let _busy = Busy::enter(thread);
+        detect::free(thread, pc, address);
+    }
     if thread.stops != 0 {
         let _busy = Busy::enter(thread);
         // The whole block goes, so an access to any part of it conflicts.

@@ -4,7 +4,7 @@
 //! another one, by compare-exchange, and waits if the collector has fallen too far behind.
 
 use crate::thread::{Frame, Thread};
-use crate::{init, message, real};
+use crate::{detect, init, message, real};
 use core::sync::atomic::{Ordering, compiler_fence};
 use raddle_wire::record::RECORD_BYTES;
 use raddle_wire::region::{
@@ -37,6 +37,11 @@ fn reserve(thread: &mut Thread, count: usize) -> bool {
     room >= count || next_slot(thread)
 }
 
+/// Brings the reader's copy of the call stack up to date, and that of the detector's history.
+pub fn bring_stack_up_to_date(thread: &mut Thread) -> bool {
+    (thread.stack_low == thread.stack_known && thread.stack_top == thread.stack_known) || write_stack(thread)
+}
+
 /// Brings the reader's copy of the call stack up to date and makes room for one event.
 #[inline]
 fn begin(thread: &mut Thread) -> bool {
@@ -58,6 +63,9 @@ fn write_stack(thread: &mut Thread) -> bool {
         // SAFETY: both point into the same stack.
         let depth = unsafe { thread.stack_low.offset_from(thread.stack_base) } as u64;
         write(thread, Record::new(Tag::Pop, 0, 0, depth));
+        if detect::on() {
+            detect::history::pop(thread, depth);
+        }
         thread.stack_known = thread.stack_low;
     }
     while thread.stack_known < thread.stack_top {
@@ -70,6 +78,9 @@ fn write_stack(thread: &mut Thread) -> bool {
             // SAFETY: below the top of the stack.
             let pc = unsafe { (*thread.stack_known).pc };
             write(thread, Record::new(Tag::Push, 0, pc, 0));
+            if detect::on() {
+                detect::history::push(thread, pc);
+            }
             // SAFETY: at most the top.
             thread.stack_known = unsafe { thread.stack_known.add(1) };
         }

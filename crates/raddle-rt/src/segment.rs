@@ -12,8 +12,12 @@
 //! that run during the wipe keep their slots and their epochs, so whatever they write before, during or after it is
 //! still the only use of that name.
 //!
+//! Under online detection the names of segments are also the columns of vector clocks, which asks for more care when
+//! they are used again: [`crate::detect::slots`] takes over.
+//!
 //! A thread that finds no slot (more than 255 run at once) goes without: its accesses are never taken for redundant.
 
+use crate::detect;
 use crate::shadow::{self, EPOCH_MAX, EPOCH_SHIFT, SID_SHIFT};
 use crate::spin::Spin;
 use crate::thread::Thread;
@@ -90,6 +94,9 @@ static TABLE: Spin<Slots> = Spin::new(Slots::new());
 
 /// Gives the thread a slot, if there is one.
 pub fn attach(thread: &mut Thread) {
+    if detect::on() {
+        return detect::slots::attach(thread);
+    }
     let mut table = TABLE.lock();
     match table.take() {
         Some(slot) => {
@@ -106,6 +113,9 @@ pub fn attach(thread: &mut Thread) {
 }
 
 pub fn detach(thread: &mut Thread) {
+    if detect::on() {
+        return detect::slots::detach(thread);
+    }
     if thread.sid != 0 {
         TABLE.lock().give_back(thread.sid as u8, thread.epoch);
         thread.sid = 0;
@@ -116,6 +126,9 @@ pub fn detach(thread: &mut Thread) {
 /// The thread has synchronised: a new segment begins.
 #[inline]
 pub fn advance(thread: &mut Thread) {
+    if detect::on() {
+        return detect::slots::advance(thread);
+    }
     if thread.sid != 0 && thread.epoch < EPOCH_MAX {
         thread.epoch += 1;
         thread.segment = thread.sid << SID_SHIFT | thread.epoch << EPOCH_SHIFT;

@@ -55,6 +55,17 @@ pub struct Thread {
     /// A `longjmp` happened: frames below the current stack pointer are dead.
     pub stack_stale: u32,
 
+    // Online detection.
+    /// The thread's `detect::state::State`; null when detection is off.
+    pub detect: *mut u8,
+    /// Where the next record of the history goes.
+    pub history: *mut Record,
+    pub history_end: *mut Record,
+    /// The segment that the history knows.
+    pub history_segment: u32,
+    /// Size of the thread's stack, as its creator asked for it.
+    pub stack_bytes: usize,
+
     // Recording.
     pub cursor: *mut Record,
     pub cursor_end: *mut Record,
@@ -124,6 +135,11 @@ impl Thread {
             stack_known: core::ptr::null_mut(),
             stack_overflow: 0,
             stack_stale: 0,
+            detect: core::ptr::null_mut(),
+            history: core::ptr::null_mut(),
+            history_end: core::ptr::null_mut(),
+            history_segment: 0,
+            stack_bytes: 0,
             cursor: core::ptr::null_mut(),
             cursor_end: core::ptr::null_mut(),
             slot: 0,
@@ -166,6 +182,9 @@ impl Thread {
         self.stack_known = self.stack_base;
         self.stack_overflow = 0;
         self.stack_stale = 0;
+        self.history = core::ptr::null_mut();
+        self.history_end = core::ptr::null_mut();
+        self.history_segment = 0;
         self.cursor = core::ptr::null_mut();
         self.cursor_end = core::ptr::null_mut();
         self.slot_ordinal = 0;

@@ -2,7 +2,7 @@
 
 use crate::spin::Spin;
 use crate::thread::{self, Thread, phase};
-use crate::{arch, init, observe, real, record, segment, shadow, steer};
+use crate::{arch, detect, init, observe, real, record, segment, shadow, steer};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 use raddle_wire::{SyncOp, step};
@@ -43,6 +43,9 @@ pub fn adopt_main() -> Option<&'static mut Thread> {
     main.pthread.store(unsafe { libc::pthread_self() } as usize, Ordering::Relaxed);
     main.phase.store(phase::RUNNING, Ordering::Relaxed);
     link(main);
+    if !detect::prepare(main) {
+        return None;
+    }
     Some(main)
 }
 
@@ -111,8 +114,15 @@ pub fn allocate(parent: u32) -> Option<*mut Thread> {
     };
     let thread = if recycled.is_null() { Thread::map()? } else { recycled };
     // SAFETY: not yet known to any thread.
-    unsafe { (*thread).prepare(parent) };
-    Some(thread)
+    let is_ready = unsafe {
+        (*thread).prepare(parent);
+        detect::prepare(&mut *thread)
+    };
+    if is_ready {
+        return Some(thread);
+    }
+    discard(thread);
+    None
 }
 
 /// Gives back a structure whose thread was never created.
@@ -138,6 +148,11 @@ pub fn index_of(handle: libc::pthread_t) -> Option<u32> {
     find(handle).map(|(index, _)| index)
 }
 
+/// The structure of the live thread with this handle; null if there is none.
+pub fn structure_of(handle: libc::pthread_t) -> *mut Thread {
+    find(handle).map_or(core::ptr::null_mut(), |(_, thread)| thread)
+}
+
 fn find(handle: libc::pthread_t) -> Option<(u32, *mut Thread)> {
     let registry = REGISTRY.lock();
     let mut at = registry.live;
@@ -150,6 +165,17 @@ fn find(handle: libc::pthread_t) -> Option<(u32, *mut Thread)> {
         at = thread.next;
     }
     None
+}
+
+/// Looks at every thread that was created and neither joined nor ended detached.
+pub fn for_each(look: impl Fn(&Thread)) {
+    let registry = REGISTRY.lock();
+    let mut at = registry.live;
+    // SAFETY: the list is stable under the lock.
+    while let Some(thread) = unsafe { at.as_ref() } {
+        look(thread);
+        at = thread.next;
+    }
 }
 
 /// The thread was joined: its structure can be used again.

@@ -17,6 +17,7 @@ pub mod observed_schedule;
 pub mod open;
 pub mod perfetto;
 pub mod region;
+pub mod report;
 pub mod schedule;
 pub mod source;
 pub mod std_format;

@@ -12,11 +12,12 @@ use raddle_wire::region::{
     MODULE_PATH_MAX, MODULES_MAX, MODULES_OFFSET, MessageEntry, ModuleEntry, SLOT_BYTES, SLOT_HEADERS_OFFSET,
     SLOT_RECORDS, SLOTS_MAX, SLOTS_OFFSET, SlotHeader,
 };
+use raddle_wire::report::{self, REPORT_WORDS, REPORTS_MAX};
 use raddle_wire::server::{RUN_BYTES, RUNS_MAX, RunEntry, ring_offset};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// How the program shall be observed and steered; becomes the region's [`Header`].
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct RegionConfig {
     pub pending_max: u32,
     pub strategy: u32,
     pub parameters: [u64; 8],
+    /// Settings of online detection, by [`region::detect`].
+    pub detect: [u64; region::detect::COUNT],
     /// Input of variable size, for example a schedule.
     pub blob: Vec<u8>,
     /// Processor that the program is to stay on.
@@ -56,6 +59,7 @@ impl Default for RegionConfig {
             pending_max: PENDING_MAX_DEFAULT,
             strategy: 0,
             parameters: [0; 8],
+            detect: [0; region::detect::COUNT],
             blob: Vec::new(),
             processor: None,
             server: false,
@@ -63,6 +67,16 @@ impl Default for RegionConfig {
         }
     }
 }
+
+/// [`report::ReportEntry`] with a body that may change under our eyes.
+#[repr(C)]
+struct AtomicReport {
+    state: AtomicU32,
+    used: AtomicU32,
+    body: [AtomicU64; REPORT_WORDS],
+}
+
+const _: () = assert!(size_of::<AtomicReport>() == size_of::<report::ReportEntry>());
 
 /// A message of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -105,6 +119,7 @@ impl Region {
         file.set_len(bytes as u64)?;
         let map = MmapOptions::new().len(bytes).map_raw(&file)?;
         let region = Region { map, file, blob_bytes };
+        header.detect = config.detect;
         // SAFETY: the map is at least HEADER_BYTES long, page-aligned, and nobody else knows of it yet, so nothing
         // refers to the header while it is written.
         unsafe { region.map.as_mut_ptr().cast::<Header>().write(header) };
@@ -135,6 +150,56 @@ impl Region {
     /// One more than the highest slot that the program ever used.
     pub fn slots_high(&self) -> usize {
         (self.header().slots_high.load(Ordering::Acquire) as usize).min(SLOTS_MAX)
+    }
+
+    /// Reports of the online detector so far, also those for which there was no entry.
+    pub fn reports(&self) -> usize {
+        self.header().reports.load(Ordering::Acquire) as usize
+    }
+
+    /// The words of all lock dependencies written so far.
+    pub fn dependency_words(&self) -> Vec<u64> {
+        let used = self.header().dependency_words.load(Ordering::Acquire) as usize;
+        // SAFETY: the area lies inside the map, is aligned, and is only looked at through atomics.
+        let words = unsafe {
+            let start = self.map.as_ptr().add(region::DEPENDENCIES_OFFSET).cast::<AtomicU64>();
+            std::slice::from_raw_parts(start, report::DEPENDENCY_WORDS)
+        };
+        words[..used.min(report::DEPENDENCY_WORDS)].iter().map(|word| word.load(Ordering::Acquire)).collect()
+    }
+
+    fn report_entry(&self, ix: usize) -> &AtomicReport {
+        assert!(ix < REPORTS_MAX);
+        // SAFETY: the entries lie inside the map, are aligned, and are only looked at through atomics, for which any
+        // bytes are valid.
+        unsafe { &*self.map.as_ptr().add(region::REPORTS_OFFSET).cast::<AtomicReport>().add(ix) }
+    }
+
+    /// The body of a report that is complete.
+    pub fn report(&self, ix: usize) -> Option<Vec<u64>> {
+        let entry = self.report_entry(ix);
+        if entry.state.load(Ordering::Acquire) == report::state::EMPTY {
+            return None;
+        }
+        let used = (entry.used.load(Ordering::Relaxed) as usize).min(REPORT_WORDS);
+        Some(entry.body[..used].iter().map(|word| word.load(Ordering::Relaxed)).collect())
+    }
+
+    /// Tells the program what became of a report.
+    pub fn answer_report(&self, ix: usize, shown: bool) {
+        let answer = if shown { report::state::SHOWN } else { report::state::SUPPRESSED };
+        self.report_entry(ix).state.store(answer, Ordering::Release);
+    }
+
+    /// As the runtime does; for tests.
+    pub fn write_report(&self, words: &[u64]) {
+        let ix = self.header().reports.fetch_add(1, Ordering::AcqRel) as usize;
+        let entry = self.report_entry(ix);
+        for (cell, &word) in entry.body.iter().zip(words) {
+            cell.store(word, Ordering::Relaxed);
+        }
+        entry.used.store(words.len() as u32, Ordering::Relaxed);
+        entry.state.store(report::state::COMPLETE, Ordering::Release);
     }
 
     fn slot_words(&self, slot: usize) -> &[AtomicU64] {

@@ -10,6 +10,7 @@
 pub mod journal;
 pub mod record;
 pub mod region;
+pub mod report;
 pub mod server;
 pub mod step;
 

@@ -11,6 +11,8 @@
 //! SLOT_HEADERS_OFFSET    SlotHeader   x SLOTS_MAX
 //! PROFILE_OFFSET         ProfileEntry x PROFILE_MAX
 //! SLOTS_OFFSET           SLOTS_MAX slots of SLOT_BYTES, each a run of records
+//! REPORTS_OFFSET         ReportEntry  x REPORTS_MAX (see `report`)
+//! DEPENDENCIES_OFFSET    DEPENDENCY_WORDS words of lock dependencies
 //! BLOB_OFFSET            blob_bytes bytes: schedules and other input of variable size
 //! (next page)            results of the fork server, if there is one ([`crate::server`])
 //! (next page)            the journal, if there is one ([`crate::journal`])
@@ -47,7 +49,10 @@ pub const MESSAGES_OFFSET: usize = MODULES_OFFSET + MODULES_MAX * size_of::<Modu
 pub const SLOT_HEADERS_OFFSET: usize = MESSAGES_OFFSET + MESSAGES_MAX * size_of::<MessageEntry>();
 pub const PROFILE_OFFSET: usize = SLOT_HEADERS_OFFSET + SLOTS_MAX * size_of::<SlotHeader>();
 pub const SLOTS_OFFSET: usize = PROFILE_OFFSET + PROFILE_MAX * size_of::<ProfileEntry>();
-pub const BLOB_OFFSET: usize = SLOTS_OFFSET + SLOTS_MAX * SLOT_BYTES;
+pub const REPORTS_OFFSET: usize = SLOTS_OFFSET + SLOTS_MAX * SLOT_BYTES;
+pub const DEPENDENCIES_OFFSET: usize =
+    REPORTS_OFFSET + crate::report::REPORTS_MAX * crate::report::REPORT_BYTES;
+pub const BLOB_OFFSET: usize = DEPENDENCIES_OFFSET + crate::report::DEPENDENCY_WORDS * 8;
 
 /// Bytes of a region with a blob of the given size.
 pub const fn region_bytes(blob_bytes: usize) -> usize {
@@ -103,6 +108,23 @@ pub mod option {
     pub const STABLE_MEMORY: u64 = 1 << 9;
     /// The program runs under a debugger: stop where the run would be ended.
     pub const DEBUGGER: u64 = 1 << 10;
+    /// Online detection: end the program at the first report that `raddle` shows.
+    pub const HALT_ON_ERROR: u64 = 1 << 32;
+    /// Online detection: look for lock orders that can close a cycle.
+    pub const LOCK_ORDER: u64 = 1 << 33;
+    /// Online detection: report misuse of locks.
+    pub const LOCK_MISUSE: u64 = 1 << 34;
+    /// Online detection: report threads that nobody joined.
+    pub const THREAD_LEAKS: u64 = 1 << 35;
+}
+
+/// Places of [`Header::detect`]: settings of online detection.
+pub mod detect {
+    /// Records of history kept for a thread slot, as a power of two (0: the default).
+    pub const HISTORY_BITS: usize = 0;
+    /// Exit status when a report ends the program.
+    pub const EXIT_STATUS: usize = 1;
+    pub const COUNT: usize = 4;
 }
 
 /// Values of [`Header::strategy`].
@@ -170,6 +192,8 @@ pub struct Header {
     pub blob_bytes: u64,
     /// Most bytes of the journal; 0: none is written.
     pub journal_max: u64,
+    /// See [`detect`].
+    pub detect: [u64; detect::COUNT],
 
     // Written by the program.
     /// Process that attached first; other processes run unobserved.
@@ -183,6 +207,10 @@ pub struct Header {
     pub threads: AtomicU32,
     pub modules: AtomicU32,
     pub messages: AtomicU32,
+    /// Reports of the online detector, also those for which there was no entry.
+    pub reports: AtomicU32,
+    /// Words of lock dependencies written, also those for which there was no room.
+    pub dependency_words: AtomicU32,
     /// One more than the highest slot ever used.
     pub slots_high: AtomicU32,
     pub lost_accesses: AtomicU64,
@@ -399,6 +427,7 @@ impl Header {
             parameters: [0; 8],
             blob_bytes,
             journal_max: 0,
+            detect: [0; detect::COUNT],
             claimed_pid: AtomicU32::new(0),
             images: AtomicU32::new(0),
             state: AtomicU32::new(state::NONE),
@@ -407,6 +436,8 @@ impl Header {
             threads: AtomicU32::new(0),
             modules: AtomicU32::new(0),
             messages: AtomicU32::new(0),
+            reports: AtomicU32::new(0),
+            dependency_words: AtomicU32::new(0),
             slots_high: AtomicU32::new(0),
             lost_accesses: AtomicU64::new(0),
             sequence: AtomicU64::new(0),

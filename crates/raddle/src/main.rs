@@ -5,6 +5,7 @@ mod compiler;
 mod detector_options;
 mod hunt;
 mod launch;
+mod online;
 mod runtime_files;
 
 use clap::Parser;

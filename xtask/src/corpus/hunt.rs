@@ -24,7 +24,7 @@ pub struct Verdicts {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(untagged)]
-enum Words {
+pub(super) enum Words {
     One(String),
     Many(Vec<String>),
     #[default]
@@ -32,7 +32,7 @@ enum Words {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Expected {
+pub(super) struct Expected {
     kind: String,
     #[serde(default, rename = "where")]
     places: Vec<String>,
@@ -40,6 +40,29 @@ struct Expected {
     optional: bool,
     #[serde(default)]
     property: bool,
+    /// Happens-before cannot see it in the timed order.
+    #[serde(default)]
+    hidden: bool,
+}
+
+impl Words {
+    pub(super) fn words(&self) -> Vec<&str> {
+        match self {
+            Words::One(word) => vec![word],
+            Words::Many(words) => words.iter().map(String::as_str).collect(),
+            Words::None => Vec::new(),
+        }
+    }
+}
+
+impl Expected {
+    pub(super) fn is_race(&self) -> bool {
+        !self.property && matches!(self.kind.as_str(), "data-race" | "use-after-free")
+    }
+
+    pub(super) fn is_due_online(&self) -> bool {
+        !self.hidden && !self.optional
+    }
 }
 
 impl Verdicts {
@@ -54,11 +77,7 @@ impl Verdicts {
     }
 
     fn words(&self) -> Vec<&str> {
-        match &self.predict {
-            Words::One(word) => vec![word],
-            Words::Many(words) => words.iter().map(String::as_str).collect(),
-            Words::None => Vec::new(),
-        }
+        self.predict.words()
     }
 
     /// Do these confirmed findings satisfy the manifest? An error says what is missing or too much.
@@ -95,7 +114,7 @@ impl Verdicts {
 }
 
 /// Findings whose markers share a middle word belong together.
-fn group(entry: &Expected) -> String {
+pub(super) fn group(entry: &Expected) -> String {
     let middle = entry.places.first().and_then(|place| {
         let parts: Vec<&str> = place.split(':').collect();
         (parts.len() > 2).then(|| parts[1].to_owned())
@@ -114,7 +133,7 @@ fn fits_word(kind: Kind, word: &str) -> bool {
     }
 }
 
-fn fits(finding: &Finding, entry: &Expected, markers: &BTreeMap<String, BTreeSet<(String, u32)>>) -> bool {
+pub(super) fn fits(finding: &Finding, entry: &Expected, markers: &Markers) -> bool {
     let word = match entry.kind.as_str() {
         "data-race" | "use-after-free" => "race",
         "blocked-thread" => "blocked",
@@ -131,9 +150,12 @@ fn fits(finding: &Finding, entry: &Expected, markers: &BTreeMap<String, BTreeSet
         })
 }
 
+/// File and line of each marker.
+pub(super) type Markers = BTreeMap<String, BTreeSet<(String, u32)>>;
+
 /// Lines of the markers in a case's sources.
-fn markers(case: &Case) -> anyhow::Result<BTreeMap<String, BTreeSet<(String, u32)>>> {
-    let mut markers: BTreeMap<String, BTreeSet<(String, u32)>> = BTreeMap::new();
+pub(super) fn markers(case: &Case) -> anyhow::Result<Markers> {
+    let mut markers = Markers::new();
     let sources = case.files.iter().chain(case.shared.values().flatten());
     for source in sources {
         let path = case.folder.join(source);
@@ -151,14 +173,14 @@ fn markers(case: &Case) -> anyhow::Result<BTreeMap<String, BTreeSet<(String, u32
     Ok(markers)
 }
 
-fn describe_all(findings: &[Finding]) -> String {
+pub(super) fn describe_all(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return "none".to_owned();
     }
     findings.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
-fn describe(finding: &Finding) -> String {
+pub(super) fn describe(finding: &Finding) -> String {
     let places: Vec<String> = finding
         .parties
         .iter()

@@ -6,6 +6,7 @@
 pub mod hunt;
 mod kinds;
 pub mod manifest;
+pub mod online;
 pub mod run;
 
 use crate::project;
@@ -55,8 +56,8 @@ pub fn half_matrix(number: usize) -> Vec<Variant> {
         .collect()
 }
 
-/// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record` or `hunt` being
-/// the tool.
+/// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record`, `hunt` or `online`
+/// being the tool.
 pub fn known_failures(corpus: &std::path::Path, tool: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let path = corpus.join("known-failures.txt");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

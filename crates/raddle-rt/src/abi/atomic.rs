@@ -7,7 +7,7 @@
 
 use crate::steer::{self, Request};
 use crate::thread::{self, Busy, Thread};
-use crate::{export_with_pc, init, record, segment, stripe};
+use crate::{detect, export_with_pc, init, record, segment, stripe};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use raddle_wire::record::atomic as wire;
 use raddle_wire::step;
@@ -126,21 +126,31 @@ struct Done<T> {
     result: T,
 }
 
+impl<T> Done<T> {
+    fn effect(&self) -> detect::atomic::Effect {
+        match self.op {
+            wire::LOAD | wire::CAS_FAILED => detect::atomic::Effect::Load,
+            wire::STORE => detect::atomic::Effect::Store,
+            _ => detect::atomic::Effect::Update,
+        }
+    }
+}
+
 #[inline]
-fn perform<W: Word, T>(at: *mut W, kind: u8, action: impl FnOnce() -> Done<T>) -> T {
+fn perform<W: Word, T>(at: *mut W, kind: u8, mo: i32, action: impl FnOnce() -> Done<T>) -> T {
     let thread = thread::current();
     if !thread.observed || thread.busy != 0 || !init::atomics_observed() {
         return action().result;
     }
     let pc = thread.caller_pc;
     if !steer::on() {
-        return observe(thread, pc, at, action);
+        return observe(thread, pc, at, kind, mo, action);
     }
     let request = Request { kind, object: at as usize, pc };
     let mut action = Some(action);
     let mut act = |thread: &mut Thread| {
         let action = action.take().expect("an operation is performed once");
-        observe(thread, pc, at, action)
+        observe(thread, pc, at, kind, mo, action)
     };
     match steer::visible(thread, request, &mut act) {
         Some(result) => result,
@@ -153,12 +163,34 @@ fn perform<W: Word, T>(at: *mut W, kind: u8, action: impl FnOnce() -> Done<T>) -
     }
 }
 
-fn observe<W: Word, T>(thread: &mut Thread, pc: u64, at: *mut W, action: impl FnOnce() -> Done<T>) -> T {
+fn observe<W: Word, T>(
+    thread: &mut Thread,
+    pc: u64,
+    at: *mut W,
+    kind: u8,
+    mo: i32,
+    action: impl FnOnce() -> Done<T>,
+) -> T {
     let _busy = Busy::enter(thread);
-    let guard = stripe::lock(at as usize);
-    let done = action();
-    let sequence = record::next_sequence();
-    drop(guard);
+    let recorded = |action: &mut dyn FnMut() -> Done<T>| {
+        let guard = stripe::lock(at as usize);
+        let done = action();
+        let sequence = record::next_sequence();
+        drop(guard);
+        (done, sequence)
+    };
+    let mut action = Some(action);
+    let mut once = || (action.take().expect("an operation is performed once"))();
+    let (done, sequence) = if detect::on() {
+        let site = detect::atomic::Site { pc, address: at as usize, log2: W::LOG2 };
+        detect::atomic::perform(thread, &site, kind != step::LOAD, order(mo), || {
+            let (done, sequence) = if init::recording() { recorded(&mut once) } else { (once(), 0) };
+            let (effect, mo) = (done.effect(), order(done.mo));
+            ((done, sequence), effect, mo)
+        })
+    } else {
+        recorded(&mut once)
+    };
     thread.steps += 1;
     if init::recording() {
         record::atomic(
@@ -175,14 +207,14 @@ fn observe<W: Word, T>(thread: &mut Thread, pc: u64, at: *mut W, action: impl Fn
             },
         );
     }
-    if releases(done.mo) {
+    if releases(done.mo) && !detect::on() {
         segment::advance(thread);
     }
     done.result
 }
 
 fn load<W: Word>(at: *mut W, mo: i32) -> W {
-    perform(at, step::LOAD, || {
+    perform(at, step::LOAD, mo, || {
         // SAFETY: the program asked for this load.
         let value = unsafe { W::load(at) };
         Done { op: wire::LOAD, mo, read: value.widen(), written: 0, result: value }
@@ -190,7 +222,7 @@ fn load<W: Word>(at: *mut W, mo: i32) -> W {
 }
 
 fn store<W: Word>(at: *mut W, value: W, mo: i32) {
-    perform(at, step::STORE, || {
+    perform(at, step::STORE, mo, || {
         // SAFETY: the program asked for this store.
         unsafe { W::store(at, value, mo) };
         Done { op: wire::STORE, mo, read: 0, written: value.widen(), result: () }
@@ -198,7 +230,7 @@ fn store<W: Word>(at: *mut W, value: W, mo: i32) {
 }
 
 fn exchange<W: Word>(at: *mut W, value: W, mo: i32) -> W {
-    perform(at, step::RMW, || {
+    perform(at, step::RMW, mo, || {
         // SAFETY: the program asked for this exchange.
         let old = unsafe { W::swap(at, value) };
         Done { op: wire::EXCHANGE, mo, read: old.widen(), written: value.widen(), result: old }
@@ -206,7 +238,7 @@ fn exchange<W: Word>(at: *mut W, value: W, mo: i32) -> W {
 }
 
 fn update<W: Word>(at: *mut W, op: u8, mo: i32, f: impl Fn(W) -> W) -> W {
-    perform(at, step::RMW, || {
+    perform(at, step::RMW, mo, || {
         // SAFETY: the program asked for this update.
         let (old, new) = unsafe { W::update(at, f) };
         Done { op, mo, read: old.widen(), written: new.widen(), result: old }
@@ -214,7 +246,7 @@ fn update<W: Word>(at: *mut W, op: u8, mo: i32, f: impl Fn(W) -> W) -> W {
 }
 
 fn cas<W: Word>(at: *mut W, expected: W, value: W, mo: i32, failure_mo: i32) -> W {
-    perform(at, step::RMW, || {
+    perform(at, step::RMW, mo, || {
         // SAFETY: the program asked for this compare-exchange.
         let found = unsafe { W::cas(at, expected, value) };
         if found == expected {
@@ -413,7 +445,9 @@ fn observe_fence(thread: &mut Thread, pc: u64, mo: i32) {
         };
         record::atomic(thread, &event);
     }
-    if releases(mo) {
+    if detect::on() {
+        detect::atomic::fence(thread, order(mo));
+    } else if releases(mo) {
         segment::advance(thread);
     }
 }

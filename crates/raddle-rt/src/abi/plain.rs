@@ -1,13 +1,16 @@
 //! Plain memory accesses, function entry and exit.
 
 use crate::thread::{self, Frame, Thread};
-use crate::{access_hook, arch, export_with_pc, observe};
+use crate::{access_hook, arch, detect, export_with_pc, observe};
 use raddle_wire::record::access::{COMPOUND, LIBRARY, VOLATILE, VPTR, WRITE};
 
 /// An access that the fast path could not settle.
 pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
     let thread = thread::current();
     if thread.busy == 0 {
+        if detect::alone() {
+            return detect::cells::plain(thread, pc, aux as u8, address);
+        }
         observe::access(thread, pc, aux as u8, address);
     }
 }
@@ -52,6 +55,9 @@ fn access(address: usize, aux: u8) {
     let thread = thread::current();
     if thread.enabled != 0 && thread.busy == 0 {
         let pc = thread.caller_pc;
+        if detect::alone() {
+            return detect::cells::plain(thread, pc, aux, address);
+        }
         observe::access(thread, pc, aux, address);
     }
 }

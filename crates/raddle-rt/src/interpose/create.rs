@@ -2,7 +2,7 @@
 
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread, phase};
-use crate::{export_with_pc, init, observe, real, real_fn, threads};
+use crate::{detect, export_with_pc, init, observe, real, real_fn, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_wire::{SyncOp, step};
@@ -20,6 +20,8 @@ mod c {
         fn pthread_detach(handle: libc::pthread_t) -> c_int;
         fn pthread_cancel(handle: libc::pthread_t) -> c_int;
         fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int;
+        fn pthread_attr_init(attr: *mut libc::pthread_attr_t) -> c_int;
+        fn pthread_attr_getstacksize(attr: *const c_void, bytes: *mut usize) -> c_int;
         fn pthread_attr_getdetachstate(attr: *const c_void, state: *mut c_int) -> c_int;
     }
 }
@@ -35,6 +37,7 @@ extern "C" fn enter(block: *mut c_void) -> *mut c_void {
     let (routine, argument) = (thread.routine, thread.argument);
     threads::arm_end(block);
     threads::begin(thread);
+    detect::clear_stack(thread::current());
     // SAFETY: the program passed this function to the creating call.
     let routine = unsafe { core::mem::transmute::<usize, Routine>(routine) };
     routine(argument as *mut c_void)
@@ -74,6 +77,22 @@ pub extern "C" fn create(
         .unwrap_or(libc::EAGAIN)
 }
 
+/// Size of the stack that a thread with these attributes gets.
+fn stack_bytes(attr: *const c_void) -> usize {
+    let mut bytes = 0;
+    // SAFETY: the program passes initialised attributes or null; ours are initialised here.
+    unsafe {
+        if attr.is_null() {
+            let mut own: libc::pthread_attr_t = core::mem::zeroed();
+            c::pthread_attr_init(&mut own);
+            c::pthread_attr_getstacksize((&raw const own).cast(), &mut bytes);
+        } else {
+            c::pthread_attr_getstacksize(attr, &mut bytes);
+        }
+    }
+    bytes
+}
+
 fn create_observed(
     thread: &mut Thread,
     pc: u64,
@@ -87,6 +106,9 @@ fn create_observed(
     unsafe {
         (*block).routine = routine as usize;
         (*block).argument = argument as usize;
+        if detect::on() {
+            (*block).stack_bytes = stack_bytes(attr);
+        }
     }
     init::first_fork(thread);
     let mut detached: c_int = 0;
@@ -94,8 +116,12 @@ fn create_observed(
         // SAFETY: the program passes initialised attributes.
         unsafe { c::pthread_attr_getdetachstate(attr, &mut detached) };
     }
+    // What glibc releases meanwhile belonged to a thread that is gone (its thread-local memory on a stack that is used
+    // again): glibc knows that, and no clock does. Creating a thread is no place where this one can be cancelled.
+    let busy = thread::Busy::enter(thread);
     // SAFETY: `enter` calls the program's routine with its argument.
     let result = unsafe { c::pthread_create(handle, attr, enter, block.cast()) };
+    drop(busy);
     if result != 0 {
         threads::discard(block);
         return result;
@@ -104,6 +130,8 @@ fn create_observed(
     let index = threads::publish(block, unsafe { *handle });
     // SAFETY: the new thread waits for its phase to change.
     steer::add_child(thread, unsafe { &mut *block });
+    // SAFETY: as above.
+    detect::fork(thread, unsafe { &mut *block }, pc);
     observe::sync(thread, pc, SyncOp::Fork, index as usize, 0);
     let running = if detached == libc::PTHREAD_CREATE_DETACHED {
         phase::RUNNING | phase::DETACHED
@@ -127,11 +155,15 @@ fn join_with(
     let pc = thread.caller_pc;
     // The handle means nothing after a successful join.
     let index = threads::index_of(handle);
+    let ended = threads::structure_of(handle);
     if let (true, Some(index)) = (steer::on(), index) {
         return join_steered(thread, pc, handle, index, result, patience);
     }
     let status = wait();
     let Some(index) = index else { return status };
+    if status == 0 {
+        detect::join(thread, ended);
+    }
     report_join(thread, pc, handle, index, status);
     status
 }
@@ -146,12 +178,16 @@ fn join_steered(
     patience: Patience,
 ) -> c_int {
     let request = Request { kind: step::JOIN, object: steer::join_token(index), pc };
+    let ended = threads::structure_of(handle);
     let joined = steer::blocking(thread, request, patience, |thread| {
         if !steer::has_ended(index) {
             return None;
         }
         // SAFETY: as the program asks.
         let status = unsafe { c::pthread_join(handle, result) };
+        if status == 0 {
+            detect::join(thread, ended);
+        }
         report_join(thread, pc, handle, index, status);
         Some(status)
     });

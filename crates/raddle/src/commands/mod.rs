@@ -10,6 +10,7 @@ pub mod predict;
 pub mod record;
 pub mod replay;
 pub mod report;
+pub mod run;
 pub mod scheme;
 pub mod trace;
 
@@ -92,6 +93,7 @@ pub enum Command {
     Predict(predict::Args),
     Record(record::Args),
     Replay(replay::Args),
+    Run(run::Args),
     Scheme(scheme::Args),
     Report(report::Args),
     Trace(trace::Args),
@@ -109,6 +111,7 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
         Command::Predict(args) => predict::run(args, ctx),
         Command::Record(args) => record::run(args, ctx),
         Command::Replay(args) => replay::run(args, ctx),
+        Command::Run(args) => run::run(args, ctx),
         Command::Scheme(args) => scheme::run(args, ctx),
         Command::Report(args) => report::run(args, ctx),
         Command::Trace(args) => trace::run(args, ctx),

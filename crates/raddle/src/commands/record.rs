@@ -58,7 +58,7 @@ pub struct What {
 }
 
 /// Decisions of a run that `pct` and `delay` plan for when nothing is known.
-const STEPS_UNKNOWN: u64 = 200;
+pub const STEPS_UNKNOWN: u64 = 200;
 
 impl What {
     pub fn config(&self) -> RegionConfig {

@@ -1,0 +1,213 @@
+//! Shadow cells under online detection: each access is compared with the last ones to the same eight bytes.
+//!
+//! Two accesses race if they touch a common byte, one of them writes, not both are atomic, and neither happens before
+//! the other. The older one stands in the cell as slot and epoch; it happens before the new one exactly if the new
+//! one's thread knows that epoch (FastTrack, Flanagan and Freund 2009). Cells hold four accesses, of which any may be
+//! reads or writes (ThreadSanitizer, Serebryany and Iskhodzhanov 2009).
+//!
+//! # What may be overwritten
+//!
+//! An old access can be dropped without losing a race if it happens before the new one and the new one *covers* it: the
+//! same bytes or more, writes if the old one did, and is not atomic if the old one was not. Whatever races with the old
+//! one later then races with the new one as well. Only when no entry is free or covered, one is dropped by chance.
+
+use super::state::State;
+use super::{history, report, state};
+use crate::shadow::{self, ATOMIC, EPOCH_SHIFT, READ, SEGMENT_MASK, SID_SHIFT};
+use crate::thread::Thread;
+use core::arch::x86_64::{
+    __m128i, _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_load_si128,
+    _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128, _mm_xor_si128,
+};
+use core::sync::atomic::Ordering;
+use raddle_wire::record::access::{SIZE_MASK, WRITE};
+
+/// What looking at a cell said.
+struct Look {
+    /// Where the new entry goes; 4: nowhere, the cell has a covering access of the same segment.
+    place: usize,
+    /// An access that races with the new one, or 0.
+    race: u32,
+}
+
+const REDUNDANT: usize = 4;
+
+#[inline(always)]
+fn epoch_of(entry: u32) -> u32 {
+    entry >> EPOCH_SHIFT & shadow::EPOCH_MAX
+}
+
+#[inline(always)]
+fn slot_of(entry: u32) -> u32 {
+    entry >> SID_SHIFT & 0xff
+}
+
+/// Compares a new access with all four entries of a cell at once. An access covers another if it touches all of its
+/// bytes and is not weaker: `READ` and `ATOMIC` weaken an access.
+#[inline(always)]
+fn look(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32) -> Look {
+    const WEAKER: i32 = (READ | ATOMIC) as i32;
+    // SAFETY: cells are 16 bytes, aligned and mapped. Other threads may store to them meanwhile, one aligned word at a
+    // time, which the machine's load tolerates.
+    let (redundant, own, zero, covered) = unsafe {
+        let old = _mm_load_si128(core::ptr::from_ref(cell).cast());
+        let new = _mm_set1_epi32(entry as i32);
+        let none = _mm_setzero_si128();
+        let (bytes, weaker) = (_mm_set1_epi32(0xff), _mm_set1_epi32(WEAKER));
+        let lanes = |wrong: __m128i| _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(wrong, none))) as u32;
+        let (only_new, only_old) = (_mm_andnot_si128(old, new), _mm_andnot_si128(new, old));
+        let differs = _mm_xor_si128(old, new);
+        // Zero in a lane: the old access is of the same segment and covers the new one.
+        let not_redundant = _mm_or_si128(
+            _mm_and_si128(differs, _mm_set1_epi32(SEGMENT_MASK as i32)),
+            _mm_or_si128(_mm_and_si128(only_new, bytes), _mm_and_si128(only_old, weaker)),
+        );
+        let not_covered = _mm_or_si128(_mm_and_si128(only_old, bytes), _mm_and_si128(only_new, weaker));
+        let other = _mm_and_si128(differs, _mm_set1_epi32(0xff << SID_SHIFT));
+        (lanes(not_redundant), lanes(other), lanes(old), lanes(not_covered))
+    };
+    if redundant != 0 {
+        return Look { place: REDUNDANT, race: 0 };
+    }
+    let mut race = 0;
+    let mut droppable = own;
+    let mut others = !(own | zero) & 0xf;
+    while others != 0 {
+        let ix = others.trailing_zeros() as usize;
+        others &= others - 1;
+        let old = cell[ix].load(Ordering::Relaxed);
+        if u32::from(state.clock.times[slot_of(old) as usize]) >= epoch_of(old) {
+            droppable |= 1 << ix;
+        } else if old & entry & 0xff != 0 && old & entry & READ == 0 && old & entry & ATOMIC == 0 {
+            race = old;
+        }
+    }
+    let place = match (covered & droppable & !zero, zero) {
+        (0, 0) => (thread.next_random() >> 8) as usize & 3,
+        (0, free) => free.trailing_zeros() as usize,
+        (choices, _) => choices.trailing_zeros() as usize,
+    };
+    Look { place, race }
+}
+
+/// A plain access of `1 << (aux & 7)` bytes, when nobody but the detector wants it.
+#[inline(always)]
+pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+    let bytes = 1usize << (aux & SIZE_MASK);
+    let read = if aux & WRITE == 0 { READ } else { 0 };
+    if (address & 7) + bytes <= 8 {
+        access(thread, pc, aux, address, ((1u32 << bytes) - 1) << (address & 7), read);
+    } else {
+        range(thread, pc, aux, address, bytes, true);
+    }
+}
+
+/// An access within one cell. True if it was news.
+#[inline(always)]
+pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, flags: u32) -> bool {
+    let Some(state) = state::of(thread) else { return true };
+    let cell = shadow::cell(thread.shadow_base, address);
+    let entry = thread.segment | mask | flags;
+    let look = look(thread, state, cell, entry);
+    if look.place == REDUNDANT {
+        return false;
+    }
+    if thread.sid != 0 {
+        // The history first: who finds the entry in the cell must find it there.
+        history::access(thread, pc, aux, address, flags & ATOMIC != 0);
+        cell[look.place].store(entry, Ordering::Relaxed);
+    }
+    if look.race != 0 {
+        race(thread, pc, aux, address, 1 << (aux & SIZE_MASK), flags, look.race, address & !7);
+    }
+    true
+}
+
+#[cold]
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+fn race(
+    thread: &mut Thread,
+    pc: u64,
+    aux: u8,
+    address: usize,
+    bytes: usize,
+    flags: u32,
+    old: u32,
+    cell: usize,
+) {
+    let new = report::Access { pc, aux, address, bytes, atomic: flags & ATOMIC != 0, free: false };
+    report::race(thread, &new, old, cell);
+}
+
+/// An access of any number of bytes. True if any of it was news.
+pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) -> bool {
+    let Some(state) = state::of(thread) else { return true };
+    let read = if aux & WRITE == 0 { READ } else { 0 };
+    let (mut news, mut first_race) = (false, (0, 0));
+    let end = address + bytes;
+    let mut at = address;
+    while at < end {
+        let here = (8 - (at & 7)).min(end - at);
+        let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
+        let cell = shadow::cell(thread.shadow_base, at);
+        let entry = thread.segment | mask | read;
+        let look = look(thread, state, cell, entry);
+        if look.place != REDUNDANT {
+            if !news && thread.sid != 0 {
+                if sized {
+                    history::access(thread, pc, aux, address, false);
+                } else {
+                    history::range(thread, pc, aux & !SIZE_MASK, address, bytes);
+                }
+            }
+            news = true;
+            if thread.sid != 0 {
+                cell[look.place].store(entry, Ordering::Relaxed);
+            }
+            if look.race != 0 && first_race.0 == 0 {
+                first_race = (look.race, at & !7);
+            }
+        }
+        at += here;
+    }
+    if first_race.0 != 0 {
+        race(thread, pc, aux, address, bytes, read, first_race.0, first_race.1);
+    }
+    news
+}
+
+/// Of a piece of memory that is released, so much is marked: looking at more would cost more than it finds.
+const FREE_BYTES_MAX: usize = 4096;
+
+/// Memory is released: a write to all of it, after which only the release is remembered.
+pub fn free(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+    let Some(state) = state::of(thread) else { return };
+    let bytes = bytes.min(FREE_BYTES_MAX);
+    let end = address + bytes;
+    let mut first_race = (0, 0);
+    if thread.sid != 0 {
+        history::free(thread, pc, address, bytes);
+    }
+    let mut at = address;
+    while at < end {
+        let here = (8 - (at & 7)).min(end - at);
+        let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
+        let cell = shadow::cell(thread.shadow_base, at);
+        let entry = thread.segment | mask;
+        let look = look(thread, state, cell, entry);
+        if look.race != 0 && first_race.0 == 0 {
+            first_race = (look.race, at & !7);
+        }
+        let mark = if thread.sid != 0 { entry } else { 0 };
+        cell[0].store(mark, Ordering::Relaxed);
+        cell[1].store(0, Ordering::Relaxed);
+        cell[2].store(0, Ordering::Relaxed);
+        cell[3].store(0, Ordering::Relaxed);
+        at += here;
+    }
+    if first_race.0 != 0 {
+        let new = report::Access { pc, aux: WRITE, address, bytes, atomic: false, free: true };
+        report::race(thread, &new, first_race.0, first_race.1);
+    }
+}

@@ -1,0 +1,526 @@
+//! What threads did lately, so that a race can show both of its stacks.
+//!
+//! A shadow cell names an access by thread slot and epoch; where in the program it was made stands in the *history* of
+//! that slot, a ring of 16-byte records:
+//!
+//! ```text
+//! 63..56 aux   55..48 tag   47..0 pc or depth       word1: address, object, ...
+//! ```
+//!
+//! Records say: a segment of a thread begins, the call stack shrinks to a depth, a call is pushed, an access, a range, a
+//! release of memory, a lock taken or given back. The call stack is written lazily, as the recorder does: only when an
+//! access follows. A ring consists of *parts*, each of which begins with everything that is needed to understand it (the
+//! segment, the whole stack, the locks held), so that the oldest part can be overwritten.
+//!
+//! # Reading another thread's ring
+//!
+//! The owner writes without a lock while others may read. A part carries its number, which is zero while it is being
+//! begun; a reader that finds the number changed after it has read a part throws away what it understood. Within a
+//! part, a record's first word is written last, and the first record without a tag ends it.
+
+use super::locks::{ACQUIRED_FRAMES, HeldLock};
+use super::state;
+use crate::arena;
+use crate::thread::{Frame, Thread};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use raddle_wire::Record;
+use raddle_wire::record::{LOW48, RECORD_BYTES};
+use raddle_wire::report::FRAMES_MAX;
+
+pub const PART_RECORDS: usize = 1024;
+const PARTS_DEFAULT: u32 = 16;
+const PARTS_MAX: u32 = 1024;
+
+/// Calls that a part repeats at its beginning.
+const SNAPSHOT_FRAMES_MAX: usize = 256;
+const SNAPSHOT_LOCKS_MAX: usize = 32;
+/// Records that one event takes at most, without stack.
+const EVENT_RECORDS_MAX: usize = 4;
+/// Calls pushed with one event; deeper changes begin a new part.
+const PUSHES_MAX: usize = 64;
+
+mod tag {
+    pub const PART: u8 = 1;
+    pub const SEGMENT: u8 = 2;
+    /// The stack is as deep as word1 says; what lies below is known.
+    pub const POP: u8 = 3;
+    pub const PUSH: u8 = 4;
+    /// The stack is unknown up to this depth.
+    pub const UNKNOWN_BELOW: u8 = 5;
+    pub const ACCESS: u8 = 6;
+    pub const ATOMIC: u8 = 7;
+    pub const RANGE: u8 = 8;
+    pub const FREE: u8 = 9;
+    /// More of the record before it.
+    pub const MORE: u8 = 10;
+    pub const LOCK: u8 = 11;
+    pub const UNLOCK: u8 = 12;
+    pub const NO_LOCKS: u8 = 13;
+}
+
+struct Ring {
+    start: AtomicUsize,
+    /// Number that the next part gets; the first is 1.
+    next: AtomicU32,
+    /// Where the last owner stopped.
+    cursor: AtomicUsize,
+    end: AtomicUsize,
+}
+
+static RINGS: [Ring; 256] = [const {
+    Ring {
+        start: AtomicUsize::new(0),
+        next: AtomicU32::new(1),
+        cursor: AtomicUsize::new(0),
+        end: AtomicUsize::new(0),
+    }
+}; 256];
+
+static PARTS: AtomicU32 = AtomicU32::new(PARTS_DEFAULT);
+
+/// Sets how many parts rings get that are not there yet.
+pub fn configure(parts: u32) {
+    if parts != 0 {
+        PARTS.store(parts.clamp(2, PARTS_MAX), Ordering::Relaxed);
+    }
+}
+
+fn parts() -> u32 {
+    PARTS.load(Ordering::Relaxed)
+}
+
+fn part_start(ring: &Ring, number: u32) -> *mut Record {
+    let start = ring.start.load(Ordering::Relaxed);
+    (start + (number % parts()) as usize * PART_RECORDS * RECORD_BYTES) as *mut Record
+}
+
+#[inline(always)]
+fn word(tag: u8, aux: u8, low: u64) -> u64 {
+    low & LOW48 | u64::from(tag) << 48 | u64::from(aux) << 56
+}
+
+#[inline(always)]
+fn write(thread: &mut Thread, word0: u64, word1: u64) {
+    let at = thread.history;
+    // The cursor moves first: a signal handler that comes in between writes behind this record.
+    // SAFETY: `reserve` made room; the cursor is inside the ring of the thread's slot.
+    unsafe {
+        thread.history = at.add(1);
+        compiler_fence(Ordering::Release);
+        (&raw mut (*at).word1).write_volatile(word1);
+        compiler_fence(Ordering::Release);
+        (&raw mut (*at).word0).write_volatile(word0);
+    }
+}
+
+#[inline(always)]
+fn room(thread: &Thread) -> usize {
+    (thread.history_end as usize).wrapping_sub(thread.history as usize) / RECORD_BYTES
+}
+
+/// Makes room for an event and brings segment and stack up to date. False without a ring.
+#[inline(always)]
+fn begin(thread: &mut Thread) -> bool {
+    if room(thread) < EVENT_RECORDS_MAX && !next_part(thread) {
+        return false;
+    }
+    if thread.history_segment != thread.segment {
+        write(
+            thread,
+            word(tag::SEGMENT, 0, u64::from(thread.segment >> crate::shadow::SID_SHIFT)),
+            u64::from(thread.index),
+        );
+        thread.history_segment = thread.segment;
+        if room(thread) < EVENT_RECORDS_MAX && !next_part(thread) {
+            return false;
+        }
+    }
+    if thread.stack_low != thread.stack_known || thread.stack_top != thread.stack_known {
+        return stack(thread);
+    }
+    true
+}
+
+#[inline(never)]
+fn stack(thread: &mut Thread) -> bool {
+    if crate::init::recording() {
+        // The recorder keeps the marks of what is known; both sinks hear of it at once.
+        return crate::record::bring_stack_up_to_date(thread) && room(thread) >= EVENT_RECORDS_MAX
+            || next_part(thread);
+    }
+    let low = thread.stack_low.min(thread.stack_known);
+    // SAFETY: both point into the same stack (here and below).
+    let pushes = unsafe { thread.stack_top.offset_from(low) } as usize;
+    if pushes > PUSHES_MAX || room(thread) < pushes + 1 + EVENT_RECORDS_MAX {
+        return next_part(thread);
+    }
+    if low < thread.stack_known {
+        // SAFETY: as above.
+        pop(thread, unsafe { low.offset_from(thread.stack_base) } as u64);
+    }
+    let mut at = low;
+    while at < thread.stack_top {
+        // SAFETY: below the top.
+        let pc = unsafe { (*at).pc };
+        push(thread, pc);
+        // SAFETY: at most the top.
+        at = unsafe { at.add(1) };
+    }
+    thread.stack_known = thread.stack_top;
+    thread.stack_low = thread.stack_top;
+    true
+}
+
+/// The stack has this depth now. Part of [`begin`], also called by the recorder.
+pub fn pop(thread: &mut Thread, depth: u64) {
+    if room(thread) >= 1 {
+        write(thread, word(tag::POP, 0, 0), depth);
+    }
+}
+
+pub fn push(thread: &mut Thread, pc: u64) {
+    if room(thread) >= 1 {
+        write(thread, word(tag::PUSH, 0, pc), 0);
+    }
+}
+
+/// Begins a part: number, segment, stack, locks.
+#[cold]
+#[inline(never)]
+fn next_part(thread: &mut Thread) -> bool {
+    if thread.sid == 0 || thread.history.is_null() {
+        return false;
+    }
+    let ring = &RINGS[thread.sid as usize];
+    let number = ring.next.load(Ordering::Relaxed);
+    let start = part_start(ring, number);
+    // SAFETY: the part lies in the ring, which is this thread's while it owns the slot.
+    unsafe {
+        (&raw mut (*start).word1).write_volatile(0);
+        compiler_fence(Ordering::SeqCst);
+        if number >= parts() {
+            crate::arch::fill(start.cast(), 0, PART_RECORDS * RECORD_BYTES);
+        }
+        thread.history = start;
+        thread.history_end = start.add(PART_RECORDS);
+    }
+    write(thread, word(tag::PART, 0, 0), u64::from(number));
+    write(
+        thread,
+        word(tag::SEGMENT, 0, u64::from(thread.segment >> crate::shadow::SID_SHIFT)),
+        u64::from(thread.index),
+    );
+    thread.history_segment = thread.segment;
+    snapshot(thread);
+    ring.next.store(number + 1, Ordering::Release);
+    true
+}
+
+fn snapshot(thread: &mut Thread) {
+    // SAFETY: both point into the same stack.
+    let depth = unsafe { thread.stack_top.offset_from(thread.stack_base) } as usize;
+    let known = depth.min(SNAPSHOT_FRAMES_MAX);
+    write(thread, word(tag::UNKNOWN_BELOW, 0, 0), (depth - known) as u64);
+    for ix in depth - known..depth {
+        // SAFETY: below the top.
+        let pc = unsafe { (*thread.stack_base.add(ix)).pc };
+        push(thread, pc);
+    }
+    if !crate::init::recording() {
+        thread.stack_known = thread.stack_top;
+        thread.stack_low = thread.stack_top;
+    }
+    write(thread, word(tag::NO_LOCKS, 0, 0), 0);
+    if let Some(state) = state::of(thread) {
+        for held in state.held.as_slice().iter().rev().take(SNAPSHOT_LOCKS_MAX).rev() {
+            write(thread, word(tag::LOCK, u8::from(held.read), held.frames[0]), held.object as u64);
+        }
+    }
+}
+
+/// The thread has a slot: it writes into the slot's ring from where the last owner stopped.
+pub fn attach(thread: &mut Thread) {
+    let ring = &RINGS[thread.sid as usize];
+    if ring.start.load(Ordering::Relaxed) == 0 {
+        let bytes = parts() as usize * PART_RECORDS * RECORD_BYTES;
+        let Some(start) = arena::map(bytes) else { return };
+        ring.start.store(start as usize, Ordering::Release);
+        ring.cursor.store(start as usize, Ordering::Relaxed);
+        ring.end.store(start as usize, Ordering::Relaxed);
+    }
+    thread.history = ring.cursor.load(Ordering::Relaxed) as *mut Record;
+    thread.history_end = ring.end.load(Ordering::Relaxed) as *mut Record;
+    thread.history_segment = 0;
+    let needed = SNAPSHOT_FRAMES_MAX + SNAPSHOT_LOCKS_MAX + 2 * EVENT_RECORDS_MAX;
+    if room(thread) < needed {
+        next_part(thread);
+    } else {
+        write(
+            thread,
+            word(tag::SEGMENT, 0, u64::from(thread.segment >> crate::shadow::SID_SHIFT)),
+            u64::from(thread.index),
+        );
+        thread.history_segment = thread.segment;
+        snapshot(thread);
+    }
+}
+
+pub fn detach(thread: &mut Thread) {
+    let ring = &RINGS[thread.sid as usize];
+    ring.cursor.store(thread.history as usize, Ordering::Relaxed);
+    ring.end.store(thread.history_end as usize, Ordering::Relaxed);
+    thread.history = core::ptr::null_mut();
+    thread.history_end = core::ptr::null_mut();
+}
+
+/// The slot starts over: what its ring says is about epochs that will come again.
+pub fn forget(slot: u32) {
+    let ring = &RINGS[slot as usize];
+    let start = ring.start.load(Ordering::Relaxed);
+    if start != 0 {
+        // SAFETY: the slot has no owner, and readers check the part's number.
+        unsafe { crate::arch::fill(start as *mut u8, 0, parts() as usize * PART_RECORDS * RECORD_BYTES) };
+        ring.cursor.store(start, Ordering::Relaxed);
+        ring.end.store(start, Ordering::Relaxed);
+    }
+}
+
+/// A plain or atomic access of up to sixteen bytes.
+#[inline(always)]
+pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, atomic: bool) {
+    if begin(thread) {
+        let tag = if atomic { tag::ATOMIC } else { tag::ACCESS };
+        write(thread, word(tag, aux, pc), address as u64);
+    }
+}
+
+pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+    if begin(thread) {
+        write(thread, word(tag::RANGE, aux, pc), address as u64);
+        write(thread, word(tag::MORE, 0, 0), bytes as u64);
+    }
+}
+
+pub fn free(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+    if begin(thread) {
+        write(thread, word(tag::FREE, raddle_wire::record::access::WRITE, pc), address as u64);
+        write(thread, word(tag::MORE, 0, 0), bytes as u64);
+    }
+}
+
+pub fn lock(thread: &mut Thread, pc: u64, object: usize, read: bool) {
+    if begin(thread) {
+        write(thread, word(tag::LOCK, u8::from(read), pc), object as u64);
+    }
+}
+
+pub fn unlock(thread: &mut Thread, object: usize) {
+    if begin(thread) {
+        write(thread, word(tag::UNLOCK, 0, 0), object as u64);
+    }
+}
+
+/// Which access is looked for: the shadow entry and the cell that it stands in.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub slot: u32,
+    pub epoch: u32,
+    pub cell: usize,
+    pub mask: u32,
+    pub read: bool,
+    pub atomic: bool,
+}
+
+/// What was found about it.
+pub struct Found {
+    pub thread: u32,
+    pub aux: u8,
+    pub address: usize,
+    pub bytes: usize,
+    pub atomic: bool,
+    pub free: bool,
+    pub frames: [u64; FRAMES_MAX],
+    pub locks: [HeldLock; SNAPSHOT_LOCKS_MAX],
+    pub lock_count: usize,
+}
+
+impl Found {
+    pub const fn new() -> Found {
+        const NONE: HeldLock = HeldLock { object: 0, serial: 0, read: false, frames: [0; ACQUIRED_FRAMES] };
+        Found {
+            thread: 0,
+            aux: 0,
+            address: 0,
+            bytes: 0,
+            atomic: false,
+            free: false,
+            frames: [0; FRAMES_MAX],
+            locks: [NONE; SNAPSHOT_LOCKS_MAX],
+            lock_count: 0,
+        }
+    }
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Found::new()
+    }
+}
+
+/// Room for understanding a part.
+pub struct Reader {
+    stack: [u64; STACK_MAX],
+    depth: usize,
+    unknown_below: usize,
+    locks: [(usize, u64, bool); SNAPSHOT_LOCKS_MAX],
+    lock_count: usize,
+}
+
+const STACK_MAX: usize = 1024;
+
+impl Default for Reader {
+    fn default() -> Self {
+        Reader::new()
+    }
+}
+
+impl Reader {
+    pub const fn new() -> Reader {
+        Reader {
+            stack: [0; STACK_MAX],
+            depth: 0,
+            unknown_below: 0,
+            locks: [(0, 0, false); SNAPSHOT_LOCKS_MAX],
+            lock_count: 0,
+        }
+    }
+
+    /// Looks for an access in the history of its slot, newest part first. Fills `found` and says whether there is any.
+    pub fn find(&mut self, wanted: &Wanted, found: &mut Found) -> bool {
+        let ring = &RINGS[wanted.slot as usize];
+        if ring.start.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        let next = ring.next.load(Ordering::Acquire);
+        let oldest = next.saturating_sub(parts()).max(1);
+        (oldest..next).rev().any(|number| {
+            let start = part_start(ring, number);
+            // SAFETY: inside the ring (here and below).
+            let is_there = || unsafe { (&raw const (*start).word1).read_volatile() } == u64::from(number);
+            is_there() && self.find_in_part(start, wanted, found) && is_there()
+        })
+    }
+
+    fn find_in_part(&mut self, start: *const Record, wanted: &Wanted, found: &mut Found) -> bool {
+        self.depth = 0;
+        self.unknown_below = 0;
+        self.lock_count = 0;
+        let name = u64::from(wanted.slot | wanted.epoch << 8);
+        let mut current = (0, 0);
+        let mut is_found = false;
+        for ix in 1..PART_RECORDS {
+            let record = self.record(start, ix);
+            let low = record.low48();
+            match record.tag_byte() {
+                0 => break,
+                tag::SEGMENT => current = (low, record.word1 as u32),
+                tag::UNKNOWN_BELOW => {
+                    self.unknown_below = record.word1 as usize;
+                    self.depth = 0;
+                }
+                tag::POP => {
+                    self.depth = (record.word1 as usize).saturating_sub(self.unknown_below).min(STACK_MAX)
+                }
+                tag::PUSH => {
+                    if self.depth < STACK_MAX {
+                        self.stack[self.depth] = low;
+                    }
+                    self.depth += 1;
+                }
+                tag::NO_LOCKS => self.lock_count = 0,
+                tag::LOCK => self.take(record.word1 as usize, low, record.aux() != 0),
+                tag::UNLOCK => self.give_back(record.word1 as usize),
+                kind @ (tag::ACCESS | tag::ATOMIC | tag::RANGE | tag::FREE) if current.0 == name => {
+                    let bytes = if matches!(kind, tag::RANGE | tag::FREE) && ix + 1 < PART_RECORDS {
+                        self.record(start, ix + 1).word1 as usize
+                    } else {
+                        1usize << (record.aux() & raddle_wire::record::access::SIZE_MASK)
+                    };
+                    if fits(wanted, kind, record, bytes) {
+                        self.tell(current.1, kind, record, bytes, found);
+                        is_found = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        is_found
+    }
+
+    fn record(&self, start: *const Record, ix: usize) -> Record {
+        // SAFETY: inside the part; the owner may be writing, which volatile reads tolerate.
+        unsafe {
+            let at = start.add(ix);
+            let word0 = (&raw const (*at).word0).read_volatile();
+            compiler_fence(Ordering::Acquire);
+            Record { word0, word1: (&raw const (*at).word1).read_volatile() }
+        }
+    }
+
+    fn take(&mut self, object: usize, pc: u64, read: bool) {
+        if self.lock_count < SNAPSHOT_LOCKS_MAX {
+            self.locks[self.lock_count] = (object, pc, read);
+            self.lock_count += 1;
+        }
+    }
+
+    fn give_back(&mut self, object: usize) {
+        if let Some(at) = self.locks[..self.lock_count].iter().rposition(|lock| lock.0 == object) {
+            self.locks.copy_within(at + 1..self.lock_count, at);
+            self.lock_count -= 1;
+        }
+    }
+
+    fn tell(&self, thread: u32, kind: u8, record: Record, bytes: usize, found: &mut Found) {
+        found.thread = thread;
+        found.aux = record.aux();
+        found.address = record.word1 as usize;
+        found.bytes = bytes;
+        found.atomic = kind == tag::ATOMIC;
+        found.free = kind == tag::FREE;
+        found.frames = [0; FRAMES_MAX];
+        found.frames[0] = record.low48();
+        let calls = self.stack[..self.depth.min(STACK_MAX)].iter().rev();
+        for (frame, &pc) in found.frames[1..].iter_mut().zip(calls) {
+            *frame = pc;
+        }
+        found.lock_count = self.lock_count;
+        for (lock, &(object, pc, read)) in found.locks.iter_mut().zip(&self.locks[..self.lock_count]) {
+            let mut frames = [0; ACQUIRED_FRAMES];
+            frames[0] = pc;
+            *lock = HeldLock { object, serial: 0, read, frames };
+        }
+    }
+}
+
+/// Could this record have made the entry?
+fn fits(wanted: &Wanted, kind: u8, record: Record, bytes: usize) -> bool {
+    let read = record.aux() & raddle_wire::record::access::WRITE == 0;
+    let start = record.word1 as usize;
+    let end = start.saturating_add(bytes);
+    if read != wanted.read || (kind == tag::ATOMIC) != wanted.atomic {
+        return false;
+    }
+    // The record's address has all its bits, the cell only those of the window.
+    let base = start & !crate::shadow::WINDOW_MASK & !7;
+    let cell = wanted.cell | base;
+    let (from, to) = (start.max(cell), end.min(cell + 8));
+    if from >= to {
+        return false;
+    }
+    let mask = ((1u32 << (to - from)) - 1) << (from - cell);
+    mask & wanted.mask == wanted.mask
+}
+
+/// Size of the shadow stack's entries, for readers of the layout.
+const _: () = assert!(size_of::<Frame>() == 16);

@@ -1,0 +1,288 @@
+//! Online detection: races are found while the program runs.
+//!
+//! This is the *observe: detect* setting of the runtime, ThreadSanitizer's job by tsan11's rules (Lidbury's thesis, §3).
+//! Threads carry vector clocks ([`clock`]) that synchronisation passes from one to the other through objects ([`vars`]);
+//! atomics do so by their memory orders ([`atomic`]). Each access is compared with the last ones to the same bytes
+//! ([`cells`]). What is found is told with both stacks ([`history`], [`report`]).
+//!
+//! [`crate::observe`] calls in here, like the recorder: a primitive that emits events is detected with no further work.
+
+pub mod atomic;
+pub mod blocks;
+pub mod cells;
+pub mod clock;
+pub mod history;
+pub mod locks;
+pub mod misuse;
+pub mod order;
+pub mod people;
+pub mod report;
+pub mod slots;
+pub mod state;
+pub mod vars;
+
+use crate::thread::{Busy, Thread};
+use crate::{message, shadow};
+use core::sync::atomic::{AtomicBool, Ordering};
+use locks::HeldLock;
+use raddle_wire::record::lock as bits;
+use raddle_wire::report::kind;
+use raddle_wire::{Header, SyncOp, region};
+
+static ON: AtomicBool = AtomicBool::new(false);
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Is online detection part of this run?
+#[inline(always)]
+pub fn on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Is online detection all that this run wants of plain accesses?
+#[inline(always)]
+pub fn alone() -> bool {
+    ALONE.load(Ordering::Relaxed)
+}
+
+/// Reserves the tables. Called once, before the first thread begins.
+pub fn configure(header: &Header) {
+    if header.observe & region::observe::DETECT == 0 {
+        return;
+    }
+    let history_bits = header.detect[region::detect::HISTORY_BITS];
+    if history_bits != 0 {
+        history::configure(1u32.checked_shl((history_bits as u32).saturating_sub(10)).unwrap_or(u32::MAX));
+    }
+    if !(vars::reserve() && blocks::reserve() && people::reserve()) {
+        message::fatal(format_args!(
+            "cannot reserve 17 TiB of address space for the clocks of synchronisation objects; raise or remove `ulimit -v`"
+        ));
+    }
+    ON.store(true, Ordering::Release);
+    let alone = header.observe & region::observe::RECORD == 0 && header.steer == region::steer::FREE;
+    ALONE.store(alone, Ordering::Release);
+}
+
+pub fn stop() {
+    ON.store(false, Ordering::Relaxed);
+    ALONE.store(false, Ordering::Relaxed);
+}
+
+/// A thread structure is about to be used for a new thread.
+pub fn prepare(thread: &mut Thread) -> bool {
+    !on() || state::prepare(thread)
+}
+
+/// A thread is created: the child knows what its creator knows.
+pub fn fork(parent: &mut Thread, child: &mut Thread, pc: u64) {
+    if !on() {
+        return;
+    }
+    let _busy = Busy::enter(parent);
+    if let (Some(from), Some(to)) = (state::of(parent), state::of(child)) {
+        from.children += 1;
+        people::created(parent, child.index, from.children, pc);
+        to.clock.copy_from(&mut from.clock);
+        slots::advance(parent);
+    }
+}
+
+/// A thread has ended and was joined. The structure of the ended thread is still its own.
+pub fn join(thread: &mut Thread, ended: *mut Thread) {
+    if !on() || ended.is_null() {
+        return;
+    }
+    let _busy = Busy::enter(thread);
+    // SAFETY: structures are never unmapped, and the joined thread no longer uses its own.
+    let ended = unsafe { &*ended };
+    if let (Some(to), Some(from)) = (state::of(thread), state::of(ended)) {
+        to.clock.join(&mut from.clock);
+    }
+}
+
+/// The program ends: threads that nobody joined are told.
+pub fn finish() {
+    let wanted = |header: &Header| header.options & region::option::THREAD_LEAKS != 0;
+    if on() && crate::init::header().is_some_and(wanted) {
+        crate::threads::for_each(misuse::leaked);
+    }
+}
+
+/// A new thread's stack: what earlier threads did there is over.
+///
+/// glibc keeps a thread's descriptor at the top of its stack, with the thread-local variables just below it.
+pub fn clear_stack(thread: &Thread) {
+    if on() && thread.enabled != 0 && thread.stack_bytes != 0 {
+        // SAFETY: no arguments.
+        let top = (unsafe { libc::pthread_self() } as usize + 1).next_multiple_of(4096);
+        let start = top.saturating_sub(thread.stack_bytes);
+        shadow::clear(start, top - start);
+        vars::forget_range(start, top - start);
+    }
+}
+
+fn acquire(thread: &mut Thread, object: usize) {
+    if let (Some(state), Some(mut var)) = (state::of(thread), vars::get(object)) {
+        var.clock.acquire_into(&mut state.clock);
+    }
+}
+
+fn release(thread: &mut Thread, object: usize) {
+    if let (Some(state), Some(mut var)) = (state::of(thread), vars::get_or_make(object)) {
+        var.clock.release_from(&mut state.clock);
+        drop(var);
+        slots::advance(thread);
+    }
+}
+
+fn lock(thread: &mut Thread, pc: u64, object: usize, read: bool, argument: u64) {
+    let Some(state) = state::of(thread) else { return };
+    if argument & bits::NESTED != 0 || state.held.find(object).is_some() {
+        return;
+    }
+    let mut serial = 0;
+    if let Some(mut var) = vars::get_or_make(object) {
+        var.clock.acquire_into(&mut state.clock);
+        if !read {
+            var.reads.acquire_into(&mut state.clock);
+            var.holder = thread.index + 1;
+        }
+        serial = var.serial;
+    }
+    let taken = HeldLock { object, serial, read, frames: locks::frames(thread, pc) };
+    // Try and timed acquisitions do not wait for ever, so they close no cycle.
+    if argument & (bits::TRY | bits::TIMED) == 0 && !state.held.as_slice().is_empty() {
+        order::note(thread.index, &taken, state.held.as_slice());
+    }
+    state.held.push(taken);
+    history::lock(thread, pc, object, read);
+}
+
+/// A thread is about to wait for a lock.
+fn request(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
+    let Some(state) = state::of(thread) else { return };
+    let may_wait = argument & (bits::TRY | bits::TIMED | bits::RECURSIVE) == 0;
+    if !may_wait || state.held.as_slice().is_empty() {
+        return;
+    }
+    let read = argument & bits::READ != 0;
+    if state.held.find(object).is_some_and(|held| !(held.read && read)) {
+        return misuse::tell(thread, pc, kind::DOUBLE_LOCK, object);
+    }
+    // The program may never get the lock: the dependency is known already.
+    let serial = vars::get_or_make(object).map_or(0, |var| var.serial);
+    let wanted = HeldLock { object, serial, read, frames: locks::frames(thread, pc) };
+    order::note(thread.index, &wanted, state.held.as_slice());
+}
+
+fn destroy(thread: &mut Thread, pc: u64, object: usize) {
+    let in_use = vars::get(object).is_some_and(|var| var.holder != 0 || var.waiters != 0);
+    if in_use {
+        misuse::tell(thread, pc, kind::DESTROYED_HELD, object);
+    }
+    vars::forget(object);
+}
+
+fn count_waiters(object: usize, change: i32) {
+    if let Some(mut var) = vars::get_or_make(object) {
+        var.waiters = var.waiters.saturating_add_signed(change);
+    }
+}
+
+fn unlock(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
+    if argument & bits::NESTED != 0 {
+        return;
+    }
+    let Some(state) = state::of(thread) else { return };
+    let held = state.held.remove(object);
+    // A lock that is given back by somebody else than its holder still orders the two.
+    let read = held.map_or(argument & bits::READ != 0, |held| held.read);
+    if held.is_some() {
+        history::unlock(thread, object);
+    } else {
+        let what = if read { kind::READ_UNLOCK_NOT_HELD } else { kind::UNLOCK_NOT_HELD };
+        misuse::tell(thread, pc, what, object);
+    }
+    if let Some(mut var) = vars::get_or_make(object) {
+        if read {
+            var.reads.release_from(&mut state.clock);
+        } else {
+            var.clock.release_from(&mut state.clock);
+            var.holder = 0;
+        }
+        drop(var);
+        slots::advance(thread);
+    }
+}
+
+/// A synchronisation operation, as [`crate::observe::sync`] hears of it.
+pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+    match op {
+        SyncOp::Lock => lock(thread, pc, object, false, argument),
+        SyncOp::ReadLock => lock(thread, pc, object, true, argument),
+        SyncOp::Unlock => unlock(thread, pc, object, argument),
+        SyncOp::Request => request(thread, pc, object, argument),
+        SyncOp::WaitBegin => count_waiters(object, 1),
+        SyncOp::Wait => {
+            count_waiters(object, -1);
+            acquire(thread, object);
+        }
+        SyncOp::WaitFailed => count_waiters(object, -1),
+        SyncOp::Signal
+        | SyncOp::Broadcast
+        | SyncOp::BarrierEnter
+        | SyncOp::SemPost
+        | SyncOp::OnceEnd
+        | SyncOp::FutexWake
+        | SyncOp::Release => release(thread, object),
+        SyncOp::BarrierExit
+        | SyncOp::SemWait
+        | SyncOp::OnceBegin
+        | SyncOp::OncePassed
+        | SyncOp::FutexWait
+        | SyncOp::Acquire => acquire(thread, object),
+        SyncOp::MutexDestroy | SyncOp::RwlockDestroy | SyncOp::CondDestroy => destroy(thread, pc, object),
+        SyncOp::MutexInit
+        | SyncOp::RwlockInit
+        | SyncOp::CondInit
+        | SyncOp::SemInit
+        | SyncOp::SemDestroy
+        | SyncOp::BarrierInit
+        | SyncOp::BarrierDestroy => vars::forget(object),
+        SyncOp::BenignRace => report::benign(object, argument as usize),
+        _ => {}
+    }
+}
+
+/// Memory was allocated: a new object, of which nobody knows anything.
+pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+    blocks::note(thread, pc, address, bytes);
+    if thread.enabled != 0 {
+        // All that a later release will mark, which may be more than was asked for.
+        let bytes = usable(address).max(bytes);
+        shadow::clear(address, bytes);
+        vars::forget_range(address, bytes);
+    }
+}
+
+fn usable(address: usize) -> usize {
+    // SAFETY: the program passes what an allocation function returned.
+    unsafe { libc::malloc_usable_size(address as *mut core::ffi::c_void) }
+}
+
+/// Memory is about to be released.
+pub fn free(thread: &mut Thread, pc: u64, address: usize) {
+    if thread.enabled != 0 {
+        let bytes = usable(address);
+        cells::free(thread, pc, address, bytes);
+        vars::forget_range(address, bytes);
+    }
+}
+
+pub fn reset_after_fork() {
+    stop();
+    clock::reset_after_fork();
+    slots::reset_after_fork();
+    vars::reset_after_fork();
+    report::reset_after_fork();
+}

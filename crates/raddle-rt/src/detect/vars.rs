@@ -1,0 +1,337 @@
+//! Synchronisation objects: everything that clocks are passed through, found by address.
+//!
+//! Like the shadow cells, the table is a sparse mapping computed from the address: one 32-bit index for every eight bytes
+//! of the program, of which only the pages near synchronisation objects exist. The index leads to a chain of objects,
+//! one for each address in those eight bytes that was ever used to synchronise.
+//!
+//! Objects are never unmapped. When the memory that they stand in is released or allocated anew they are emptied and
+//! used for other addresses, so that a later object at the same place does not inherit what the old one knew. A thread
+//! that has found an object and takes its lock looks at the address again.
+
+use super::clock::ObjectClock;
+use crate::shadow::WINDOW_BITS;
+use crate::spin::{Spin, lock_word, unlock_word};
+use crate::{arena, real};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+/// Objects that may exist at once. Beyond that, further objects synchronise nothing and are said to.
+const VARS_MAX: usize = 1 << 24;
+const INDEX_BYTES: usize = (1 << WINDOW_BITS) / 8 * 4;
+const INDEX_MASK: usize = (1 << WINDOW_BITS) - 1;
+
+/// The clock that one thread has in a location's release sequences (`V` of fig. 3.12).
+#[repr(C)]
+pub struct Sequence {
+    pub thread: u32,
+    pub clock: ObjectClock,
+    pub next: *mut Sequence,
+}
+
+#[repr(C, align(64))]
+pub struct Var {
+    lock: AtomicU32,
+    next: AtomicU32,
+    address: AtomicUsize,
+    /// What a lock's writers, a channel's senders, an atomic's stores have passed on (`L` of fig. 3.12).
+    pub clock: ObjectClock,
+    /// What the readers of a read-write lock have passed on.
+    pub reads: ObjectClock,
+    /// One more than the thread whose release sequence is the only one and equals `clock`; 0: see `sequences`.
+    pub sole: u32,
+    /// Distinguishes objects that had the same address one after the other.
+    pub serial: u32,
+    /// One more than the thread that holds the lock in write mode; 0: nobody.
+    pub holder: u32,
+    /// Threads that wait on the condition.
+    pub waiters: u32,
+    pub sequences: *mut Sequence,
+}
+
+const _: () = assert!(size_of::<Var>() <= 128);
+
+static INDEX: AtomicUsize = AtomicUsize::new(0);
+static VARS: AtomicUsize = AtomicUsize::new(0);
+static SERIAL: AtomicU32 = AtomicU32::new(1);
+
+struct Free {
+    /// First free object, 0: none.
+    first: u32,
+    /// Objects ever used.
+    used: u32,
+}
+
+static FREE: Spin<Free> = Spin::new(Free { first: 0, used: 0 });
+
+/// Pages that may hold objects, by hash: looking here first makes releasing ordinary memory cheap.
+static PAGES: [AtomicU8; 1 << 16] = [const { AtomicU8::new(0) }; 1 << 16];
+
+fn page_hint(address: usize) -> &'static AtomicU8 {
+    &PAGES[(address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48]
+}
+
+pub fn reserve() -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let (Some(index), Some(vars)) =
+        (arena::map_with(INDEX_BYTES, flags), arena::map_with(VARS_MAX * size_of::<Var>(), flags))
+    else {
+        return false;
+    };
+    // SAFETY: the range is ours; a core dump does not need it.
+    unsafe {
+        let advise = |advice: i32| {
+            real::syscall(libc::SYS_madvise, [index as usize, INDEX_BYTES, advice as usize, 0, 0, 0])
+        };
+        advise(libc::MADV_DONTDUMP);
+        advise(libc::MADV_NOHUGEPAGE);
+    }
+    INDEX.store(index as usize, Ordering::Release);
+    VARS.store(vars as usize, Ordering::Release);
+    true
+}
+
+#[inline]
+fn index_word(address: usize) -> &'static AtomicU32 {
+    let at = INDEX.load(Ordering::Relaxed) + (address & INDEX_MASK) / 8 * 4;
+    // SAFETY: every masked address leads into the reserved range.
+    unsafe { &*(at as *const AtomicU32) }
+}
+
+#[inline]
+fn var(ix: u32) -> *mut Var {
+    let start = VARS.load(Ordering::Relaxed) as *mut Var;
+    // SAFETY: indices are below VARS_MAX.
+    unsafe { start.add(ix as usize) }
+}
+
+/// An object, locked.
+pub struct Locked(*mut Var);
+
+impl core::ops::Deref for Locked {
+    type Target = Var;
+    fn deref(&self) -> &Var {
+        // SAFETY: objects are never unmapped, and this one is locked.
+        unsafe { &*self.0 }
+    }
+}
+
+impl core::ops::DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Var {
+        // SAFETY: as above.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        unlock_word(&self.lock);
+    }
+}
+
+/// Steps along a chain before it is walked anew: it may have been taken apart meanwhile.
+const CHAIN_MAX: u32 = 64;
+
+fn find(address: usize) -> (u32, Option<Locked>) {
+    loop {
+        let first = index_word(address).load(Ordering::Acquire);
+        let mut ix = first;
+        let mut steps = 0;
+        while ix != 0 && steps < CHAIN_MAX {
+            let at = var(ix);
+            // SAFETY: objects are never unmapped; these fields are atomic.
+            let (here, next) =
+                unsafe { ((*at).address.load(Ordering::Acquire), (*at).next.load(Ordering::Acquire)) };
+            if here == address {
+                // SAFETY: as above.
+                unsafe { lock_word(&(*at).lock) };
+                let locked = Locked(at);
+                if locked.address.load(Ordering::Relaxed) == address {
+                    return (first, Some(locked));
+                }
+                steps = CHAIN_MAX;
+                continue;
+            }
+            ix = next;
+            steps += 1;
+        }
+        if steps < CHAIN_MAX {
+            return (first, None);
+        }
+    }
+}
+
+/// The object at an address, if it has ever passed anything on.
+pub fn get(address: usize) -> Option<Locked> {
+    if INDEX.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    find(address).1
+}
+
+/// The object at an address, made if need be; none when there are too many.
+pub fn get_or_make(address: usize) -> Option<Locked> {
+    if INDEX.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    loop {
+        let (first, found) = find(address);
+        if found.is_some() {
+            return found;
+        }
+        let ix = take()?;
+        let at = var(ix);
+        // SAFETY: taken from the free list, so ours alone until it is in a chain.
+        unsafe {
+            (*at).clock = ObjectClock::NONE;
+            (*at).reads = ObjectClock::NONE;
+            (*at).sole = 0;
+            (*at).holder = 0;
+            (*at).waiters = 0;
+            (*at).sequences = core::ptr::null_mut();
+            (*at).serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+            (*at).next.store(first, Ordering::Relaxed);
+            lock_word(&(*at).lock);
+            (*at).address.store(address, Ordering::Release);
+        }
+        let locked = Locked(at);
+        page_hint(address).store(1, Ordering::Relaxed);
+        if index_word(address).compare_exchange(first, ix, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return Some(locked);
+        }
+        locked.address.store(0, Ordering::Release);
+        drop(locked);
+        give_back(ix);
+    }
+}
+
+fn take() -> Option<u32> {
+    let mut free = FREE.lock();
+    if free.first != 0 {
+        let ix = free.first;
+        // SAFETY: on the free list.
+        free.first = unsafe { (*var(ix)).next.load(Ordering::Relaxed) };
+        return Some(ix);
+    }
+    if free.used as usize + 1 >= VARS_MAX {
+        return None;
+    }
+    free.used += 1;
+    Some(free.used)
+}
+
+fn give_back(ix: u32) {
+    let mut free = FREE.lock();
+    // SAFETY: ours, out of all chains.
+    unsafe { (*var(ix)).next.store(free.first, Ordering::Relaxed) };
+    free.first = ix;
+}
+
+/// Empties an object: what stands at its address from now on is another one.
+pub fn forget(address: usize) {
+    if let Some(mut var) = get(address) {
+        var.clear();
+        var.serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Var {
+    fn clear(&mut self) {
+        self.clock.clear();
+        self.reads.clear();
+        self.drop_sequences();
+        self.sole = 0;
+        self.holder = 0;
+        self.waiters = 0;
+    }
+
+    pub fn drop_sequences(&mut self) {
+        let mut at = self.sequences;
+        self.sequences = core::ptr::null_mut();
+        while !at.is_null() {
+            // SAFETY: elements of the list are ours under the lock.
+            unsafe {
+                let next = (*at).next;
+                (*at).clock.clear();
+                sequences_give_back(at);
+                at = next;
+            }
+        }
+    }
+}
+
+/// A piece of memory has become something else: the objects in it are gone.
+pub fn forget_range(address: usize, bytes: usize) {
+    if INDEX.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let end = address.saturating_add(bytes);
+    let mut page = address & !4095;
+    while page < end {
+        if page_hint(page).load(Ordering::Relaxed) != 0 {
+            let (mut at, to) = (page.max(address) & !7, (page + 4096).min(end));
+            while at < to {
+                let word = index_word(at);
+                if word.load(Ordering::Relaxed) != 0 {
+                    take_apart(word.swap(0, Ordering::AcqRel));
+                }
+                at += 8;
+            }
+        }
+        page += 4096;
+    }
+}
+
+fn take_apart(first: u32) {
+    let mut ix = first;
+    while ix != 0 {
+        let at = var(ix);
+        // SAFETY: out of the index, so nobody finds it any more; who has found it waits for the lock.
+        unsafe {
+            lock_word(&(*at).lock);
+            let mut locked = Locked(at);
+            let next = locked.next.load(Ordering::Relaxed);
+            locked.clear();
+            locked.address.store(0, Ordering::Release);
+            drop(locked);
+            give_back(ix);
+            ix = next;
+        }
+    }
+}
+
+struct FreeSequences(*mut Sequence);
+// SAFETY: only used under the lock.
+unsafe impl Send for FreeSequences {}
+static SEQUENCES: Spin<FreeSequences> = Spin::new(FreeSequences(core::ptr::null_mut()));
+
+const SEQUENCES_CHUNK: usize = 1024;
+
+pub fn sequences_take() -> Option<*mut Sequence> {
+    let mut free = SEQUENCES.lock();
+    if free.0.is_null() {
+        let chunk = arena::map(SEQUENCES_CHUNK * size_of::<Sequence>())?.cast::<Sequence>();
+        for ix in 0..SEQUENCES_CHUNK {
+            // SAFETY: inside the chunk.
+            unsafe {
+                let at = chunk.add(ix);
+                (*at).next = free.0;
+                free.0 = at;
+            }
+        }
+    }
+    let first = free.0;
+    // SAFETY: on the free list.
+    free.0 = unsafe { (*first).next };
+    Some(first)
+}
+
+fn sequences_give_back(at: *mut Sequence) {
+    let mut free = SEQUENCES.lock();
+    // SAFETY: nobody uses it any more.
+    unsafe { (*at).next = free.0 };
+    free.0 = at;
+}
+
+pub fn reset_after_fork() {
+    FREE.reset_after_fork();
+    SEQUENCES.reset_after_fork();
+}

@@ -1,0 +1,120 @@
+//! Reports of the online detector: what the runtime knows about an error, in numbers.
+//!
+//! The runtime finds an error while the program runs, but names, sources and suppressions are the business of the
+//! `raddle` process. So a report crosses the boundary as addresses: program counters, stacks, objects. It is written into
+//! an entry of the region before the program goes on, so that a program which crashes or is killed a moment later has
+//! still delivered it.
+//!
+//! The body of an entry is a sequence of *items*: one head word and `count` payload words.
+//!
+//! ```text
+//! 63..56 tag   47..32 count   31..0 small
+//! ```
+//!
+//! | tag | small | payload |
+//! | --- | --- | --- |
+//! | `KIND` | one of [`kind`] | address, bytes |
+//! | `PARTY` | thread index | [`party`] word, address, frames innermost first |
+//! | `LOCK`, of the party before it | [`lock`] bits | object, frames where it was acquired |
+//! | `BLOCK` | thread index | start, bytes, frames where it was allocated |
+//! | `THREAD` | thread index | parent's index and, above 32 bits, which child it is; two words of name, frames where it was created |
+//!
+//! A reader skips items whose tag it does not know.
+
+use core::sync::atomic::AtomicU32;
+
+/// Entries of the region. Further reports are counted and dropped.
+pub const REPORTS_MAX: usize = 1024;
+pub const REPORT_BYTES: usize = 8192;
+pub const REPORT_WORDS: usize = REPORT_BYTES / 8 - 1;
+
+/// Words for lock dependencies, behind the reports. Each dependency is one [`tag::DEPENDENCY`] item:
+/// `small` is the thread, the payload is the lock that is taken, [`dependency`] bits and the number of locks held, where
+/// it is taken (frames up to a zero), and for each held lock the lock and its first frame. A lock is its address and a
+/// serial number, because addresses are used again: two words.
+pub const DEPENDENCY_WORDS: usize = 1 << 20;
+
+/// Frames of one stack in a report.
+pub const FRAMES_MAX: usize = 64;
+
+/// Values of [`ReportEntry::state`].
+pub mod state {
+    pub const EMPTY: u32 = 0;
+    /// The body is complete.
+    pub const COMPLETE: u32 = 1;
+    /// `raddle` has looked at it and shows it.
+    pub const SHOWN: u32 = 2;
+    /// `raddle` has looked at it and somebody does not want to see it.
+    pub const SUPPRESSED: u32 = 3;
+}
+
+#[repr(C)]
+pub struct ReportEntry {
+    pub state: AtomicU32,
+    /// Words of the body that are used.
+    pub used: AtomicU32,
+    pub body: [u64; REPORT_WORDS],
+}
+
+const _: () = assert!(size_of::<ReportEntry>() == REPORT_BYTES);
+
+pub mod tag {
+    pub const KIND: u8 = 1;
+    pub const PARTY: u8 = 2;
+    pub const LOCK: u8 = 3;
+    pub const BLOCK: u8 = 4;
+    pub const THREAD: u8 = 5;
+    pub const DEPENDENCY: u8 = 6;
+}
+
+pub mod kind {
+    pub const DATA_RACE: u32 = 1;
+    /// One of the accesses is the release of the memory.
+    pub const USE_AFTER_FREE: u32 = 2;
+    /// Locks are taken in an order that can close a cycle.
+    pub const LOCK_ORDER: u32 = 3;
+    pub const UNLOCK_NOT_HELD: u32 = 4;
+    pub const DOUBLE_LOCK: u32 = 5;
+    pub const DESTROYED_HELD: u32 = 6;
+    pub const READ_UNLOCK_NOT_HELD: u32 = 7;
+    pub const THREAD_LEAK: u32 = 8;
+}
+
+/// First payload word of a party: `aux` bits of [`crate::record::access`] below, bytes above.
+pub mod party {
+    pub const AUX_MASK: u64 = 0xff;
+    pub const ATOMIC: u64 = 1 << 8;
+    /// The access is the release of the memory.
+    pub const FREE: u64 = 1 << 9;
+    /// Pc and stack are no longer known.
+    pub const LOST: u64 = 1 << 10;
+    pub const BYTES_SHIFT: u32 = 32;
+}
+
+/// Bits of a dependency's third payload word: low half the number of held locks.
+pub mod dependency {
+    pub const READ: u64 = 1 << 32;
+    /// Bit of a held lock's serial number word: it is held in read mode.
+    pub const HELD_READ: u64 = 1 << 63;
+}
+
+/// `small` of a lock item.
+pub mod lock {
+    pub const READ: u32 = 1;
+}
+
+pub const fn head(tag: u8, count: usize, small: u32) -> u64 {
+    (tag as u64) << 56 | ((count & 0xffff) as u64) << 32 | small as u64
+}
+
+pub const fn tag_of(head: u64) -> u8 {
+    (head >> 56) as u8
+}
+
+pub const fn count_of(head: u64) -> usize {
+    (head >> 32 & 0xffff) as usize
+}
+
+pub const fn small_of(head: u64) -> u32 {
+    head as u32
+}

@@ -1,0 +1,269 @@
+//! `raddle run`: detect errors while the program runs.
+
+use super::record::STEPS_UNKNOWN;
+use super::{Ctx, Exit};
+use crate::launch::detecting::{Ended, detect};
+use crate::launch::process::describe;
+use crate::launch::target::Target;
+use crate::online::finding::finding;
+use crate::online::lock_order::lock_orders;
+use crate::online::options::{self, Options};
+use anyhow::Context;
+use raddle_explore::Strategy;
+use raddle_findings::{Finding, FindingsFile, Grade, Kind, Suppressions, sarif};
+use raddle_report::{Sources, Style, render};
+use raddle_trace::region::{MessageLevel, RegionConfig};
+use raddle_trace::symbols::Symbolizer;
+use raddle_wire::region::{detect as setting, observe, option, steer};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Runs a program and reports races while it runs, by the rules of C and C++11.
+///
+/// The program's input and output are its own; reports go to standard error as they are found.
+/// Exit status: 0 nothing found, 1 at least one finding, 2 usage or environment error. The program's own status is told.
+/// RADDLE_OPTIONS in the environment takes what is known from TSAN_OPTIONS (halt_on_error, exitcode, history_size,
+/// suppressions, detect_deadlocks, ...).
+///
+/// Examples:
+///   raddle run bank.c
+///   raddle run -- ./server --selftest
+///   raddle run --suppressions tsan.supp --sarif races.sarif -- ./server --selftest
+///   raddle run --strategy random --seed 7 bank.c
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Leave out what these files suppress (ThreadSanitizer's syntax: `race:function`).
+    #[arg(long, value_name = "FILE")]
+    suppressions: Vec<PathBuf>,
+    /// Show also what could only happen in another order.
+    #[arg(long)]
+    all: bool,
+    /// End the program at the first report.
+    #[arg(long)]
+    halt_on_error: bool,
+    /// How much each thread remembers of what it did, from 0 to 7: each step doubles it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=7))]
+    history_size: Option<u32>,
+    /// Decide which thread goes next: random, round-robin, queue, pct[:DEPTH] or delay[:DELAYS] (default: the threads
+    /// run free).
+    #[arg(long, value_name = "STRATEGY")]
+    strategy: Option<Strategy>,
+    /// Seed of the run's one source of randomness.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Print the findings as JSON on standard error, instead of in words.
+    #[arg(long)]
+    json: bool,
+    /// Write the findings to a file as JSON, for `raddle report`.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Keep a trace of the run as well, as `raddle record` does.
+    #[arg(long, value_name = "TRACE")]
+    trace: Option<PathBuf>,
+    /// Write the findings to a file as SARIF 2.1.0.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+}
+
+/// Records of history that a thread slot has by default, as a power of two.
+const HISTORY_BITS: u32 = 14;
+
+impl Args {
+    fn config(&self, options: &Options) -> RegionConfig {
+        let mut bits = option::MEMORY;
+        for (wanted, bit) in [
+            (self.halt_on_error || options.halt_on_error, option::HALT_ON_ERROR),
+            (options.detect_deadlocks, option::LOCK_ORDER),
+            (options.report_mutex_bugs, option::LOCK_MISUSE),
+            (options.report_thread_leaks, option::THREAD_LEAKS),
+        ] {
+            if wanted {
+                bits |= bit;
+            }
+        }
+        let mut config = RegionConfig {
+            observe: observe::DETECT | if self.trace.is_some() { observe::RECORD } else { 0 },
+            options: bits | if self.trace.is_some() { option::ALLOCATIONS } else { 0 },
+            seed: self.seed,
+            ..RegionConfig::default()
+        };
+        let history = self.history_size.unwrap_or(options.history_size);
+        config.detect[setting::HISTORY_BITS] = u64::from(HISTORY_BITS + history);
+        config.detect[setting::EXIT_STATUS] = u64::from(options.exitcode.unwrap_or(66));
+        if let Some(strategy) = self.strategy {
+            config.steer = steer::CONTROL;
+            (config.strategy, config.parameters) = strategy.encode(STEPS_UNKNOWN);
+        }
+        config
+    }
+}
+
+pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let options = read_options(ctx);
+    let mut suppressions = Suppressions::default();
+    for path in args.suppressions.iter().chain(&options.suppressions) {
+        suppressions.extend(Suppressions::read(path).map_err(anyhow::Error::from_boxed)?);
+    }
+    let launch = args.target.launch()?;
+    let mut listener = Listener {
+        suppressions,
+        known: BTreeSet::new(),
+        shown: Vec::new(),
+        suppressed: Vec::new(),
+        held_back: 0,
+        sources: Sources::new(vec![std::env::current_dir().unwrap_or_default()]),
+        print: !args.json && options.report_bugs,
+        all: args.all,
+        options: &options,
+        ctx,
+    };
+    let ended = detect(&launch, &args.config(&options), args.trace.as_deref(), |report, modules| {
+        let mut symbols = Symbolizer::new(modules);
+        listener.hear(finding(&report, &mut symbols))
+    })?;
+    let (cycles, cut) = lock_orders(&ended.dependencies, &ended.modules);
+    for cycle in cycles {
+        listener.hear(cycle);
+    }
+    let Listener { suppressions, shown, suppressed, held_back, .. } = listener;
+    if args.json {
+        eprintln!("{}", serde_json::to_string_pretty(&shown)?);
+    }
+    if let Some(path) = &args.output {
+        let text = FindingsFile::new(launch.words(), shown.clone()).to_json();
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &args.sarif {
+        let root = std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
+        let text = format!("{:#}\n", sarif(&shown, &suppressed, &root));
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    show_messages(&ended, ctx);
+    if !ctx.quiet && !args.json {
+        if cut {
+            eprintln!("raddle: note: there were too many lock dependencies; not every cycle was looked for");
+        }
+        summary(&ended, &shown, suppressed.len(), held_back, launch.preload);
+        if options.print_suppressions {
+            for used in suppressions.iter().filter(|suppression| suppression.hits > 0) {
+                eprintln!("raddle: note: the suppression `{}` hid {} reports", used.text, used.hits);
+            }
+        }
+    }
+    Ok(match (shown.is_empty() || !options.report_bugs, options.exitcode) {
+        (true, _) => Exit::Clean,
+        (false, Some(status)) => Exit::Status(status),
+        (false, None) => Exit::Found,
+    })
+}
+
+fn read_options(ctx: &Ctx) -> Options {
+    let text = std::env::var("RADDLE_OPTIONS").unwrap_or_default();
+    let (options, problems) = options::parse(&text);
+    if !ctx.quiet {
+        for problem in problems {
+            eprintln!("raddle: warning: RADDLE_OPTIONS: {problem}; it is ignored");
+        }
+    }
+    options
+}
+
+/// Takes findings as they come.
+struct Listener<'a> {
+    suppressions: Suppressions,
+    known: BTreeSet<String>,
+    shown: Vec<Finding>,
+    suppressed: Vec<Finding>,
+    /// Findings that are only shown with `--all`.
+    held_back: usize,
+    sources: Sources,
+    print: bool,
+    all: bool,
+    options: &'a Options,
+    ctx: &'a Ctx,
+}
+
+impl Listener<'_> {
+    /// Is the finding shown, or was it?
+    fn hear(&mut self, mut finding: Finding) -> bool {
+        if let Some(prefix) = &self.options.strip_path_prefix {
+            strip(&mut finding, prefix);
+        }
+        if finding.kind == Kind::LockMisuse
+            && finding.message.contains("destroyed")
+            && !self.options.report_destroy_locked
+        {
+            return false;
+        }
+        if self.suppressions.suppresses(&finding).is_some() {
+            if self.known.insert(finding.id.clone()) {
+                self.suppressed.push(finding);
+            }
+            return false;
+        }
+        if !self.known.insert(finding.id.clone()) {
+            return self.shown.iter().any(|shown| shown.id == finding.id);
+        }
+        if finding.grade != Grade::Confirmed && finding.kind != Kind::LockOrder && !self.all {
+            self.held_back += 1;
+            return false;
+        }
+        if self.print {
+            let style = Style { color: self.ctx.color_stderr(), ..Style::default() };
+            eprintln!("{}", render(&finding, &mut self.sources, style));
+        }
+        self.shown.push(finding);
+        true
+    }
+}
+
+fn strip(finding: &mut Finding, prefix: &str) {
+    let stacks = finding.parties.iter_mut().flat_map(|party| {
+        party.stack.iter_mut().chain(party.locks.iter_mut().flat_map(|lock| lock.acquired.iter_mut()))
+    });
+    for file in stacks.filter_map(|frame| frame.file.as_mut()) {
+        if let Some((_, rest)) = file.split_once(prefix) {
+            *file = rest.to_owned();
+        }
+    }
+}
+
+fn show_messages(ended: &Ended, ctx: &Ctx) {
+    for message in &ended.messages {
+        let (shown, word) = match message.level {
+            MessageLevel::Note => (ctx.verbose > 0, "note"),
+            MessageLevel::Warning => (!ctx.quiet, "warning"),
+            MessageLevel::Error => (true, "error"),
+        };
+        if shown {
+            eprintln!("raddle: {word}: {}", message.text);
+        }
+    }
+}
+
+fn summary(ended: &Ended, shown: &[Finding], suppressed: usize, held_back: usize, preloaded: bool) {
+    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let mut text = count(shown.len(), "finding");
+    if suppressed > 0 {
+        text.push_str(&format!(", {suppressed} suppressed"));
+    }
+    if held_back > 0 {
+        text.push_str(&format!(", {held_back} that could happen in another order (--all shows them)"));
+    }
+    if ended.dropped > 0 {
+        text.push_str(&format!(", {} more than could be kept", ended.dropped));
+    }
+    eprintln!(
+        "raddle: {text}; the program had {} and {}",
+        count(ended.threads as usize, "thread"),
+        describe(ended.status)
+    );
+    if preloaded {
+        eprintln!(
+            "raddle: note: the program was not built by `raddle cc`: its memory accesses were not seen, so no race could be found"
+        );
+    }
+}

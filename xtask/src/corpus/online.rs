@@ -1,0 +1,100 @@
+//! Verdicts of online detection: `raddle run` must report the races that happens-before can see in the run as the program
+//! times itself, and nothing where the manifest says `clean`.
+//!
+//! Places are compared only for builds without optimisation. A known group of findings that is `hidden` (another order
+//! would be needed) is not due.
+
+use super::hunt::{Expected, Words, describe, describe_all, fits, group, markers};
+use super::manifest::{Case, End};
+use super::run::{Runner, Variant};
+use anyhow::{Context, bail};
+use raddle_findings::{Finding, FindingsFile, Kind};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// What a manifest says about online detection.
+#[derive(Clone, Debug, Deserialize)]
+pub struct OnlineVerdict {
+    #[serde(default)]
+    online: Words,
+    #[serde(default)]
+    finding: Vec<Expected>,
+}
+
+impl OnlineVerdict {
+    /// Reads the verdict of a case; `None` if the manifest has none.
+    pub fn of(case: &Case) -> anyhow::Result<Option<OnlineVerdict>> {
+        let stem = case.name.rsplit('/').next().unwrap_or(&case.name);
+        let path = case.folder.join(format!("{stem}.toml"));
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let verdict: OnlineVerdict = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        Ok(if verdict.online.words().is_empty() { None } else { Some(verdict) })
+    }
+
+    fn check(&self, case: &Case, variant: Variant, findings: &[Finding]) -> anyhow::Result<()> {
+        let races: Vec<Finding> = findings
+            .iter()
+            .filter(|finding| matches!(finding.kind, Kind::DataRace | Kind::UseAfterFree))
+            .cloned()
+            .collect();
+        if let Some(finding) = races.iter().find(|finding| finding.parties.len() != 2) {
+            bail!("a race has two parties: {}", describe(finding));
+        }
+        match self.online.words().as_slice() {
+            ["clean"] => match races.first() {
+                Some(finding) => bail!("nothing may be reported, but: {}", describe(finding)),
+                None => return Ok(()),
+            },
+            ["race"] if races.is_empty() => bail!("no race is reported"),
+            ["race" | "may"] => {}
+            other => bail!("`online` says {other:?}, which is no verdict"),
+        }
+        if variant.optimisation != "-O0" {
+            return Ok(());
+        }
+        let markers = markers(case)?;
+        let is_race = |entry: &&Expected| entry.is_race();
+        let entries: Vec<&Expected> = self.finding.iter().filter(is_race).collect();
+        for finding in &races {
+            if !entries.iter().any(|entry| fits(finding, entry, &markers)) {
+                bail!("fits no entry of the manifest: {}", describe(finding));
+            }
+            if let Some(party) = finding.parties.iter().find(|party| party.stack.is_empty()) {
+                bail!("thread {} has no stack: {}", party.thread, describe(finding));
+            }
+        }
+        if self.online.words() == ["may"] {
+            return Ok(());
+        }
+        let mut groups: BTreeMap<String, bool> = BTreeMap::new();
+        for entry in entries.iter().filter(|entry| entry.is_due_online()) {
+            let shown = races.iter().any(|finding| fits(finding, entry, &markers));
+            *groups.entry(group(entry)).or_default() |= shown;
+        }
+        match groups.iter().find(|(_, shown)| !**shown) {
+            Some((group, _)) => bail!("no finding for {group}; there are: {}", describe_all(&races)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Runner {
+    /// Runs the case under online detection and compares what is found with the manifest.
+    pub fn online(&self, case: &Case, verdict: &OnlineVerdict, variant: Variant) -> anyhow::Result<()> {
+        let scratch = tempfile::Builder::new().prefix("raddle-online-").tempdir()?;
+        let folder = scratch.path().join("program");
+        self.build(case, variant, &folder, true)?;
+        let mut command = Command::new(&self.raddle);
+        command.args(["run", "--quiet", "--output", "findings.json", "--", "./program"]).args(&case.args);
+        command.current_dir(&folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
+        let stdout = self.limited_output(command, case)?;
+        let kept = FindingsFile::read(&folder.join("findings.json"))?;
+        // A program that ends itself by a signal may take its output with it.
+        if matches!(case.end, End::Status(_)) {
+            super::run::compare_output(case, &stdout)?;
+        }
+        verdict.check(case, variant, &kept.findings)
+    }
+}
