@@ -52,7 +52,7 @@ pub fn detect(
     let running = process::start(launch, &region, false)?;
     let (done, is_done) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
-        let status = running.wait();
+        let status = running.wait(None);
         // Nobody listens any more only if hearing failed.
         let _ = done.send(());
         status
