@@ -23,7 +23,7 @@ use raddle_wire::region::option;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Runs a program once, predicts what other interleavings of the same events would do, replays each prediction, and
 /// reports what it could make happen.
@@ -69,6 +69,9 @@ pub struct Args {
     /// Seconds that one replay may take.
     #[arg(long, value_name = "S", default_value_t = 20)]
     timeout: u64,
+    /// Seconds after which no more predictions of a run are replayed.
+    #[arg(long, value_name = "S", default_value_t = 300)]
+    confirm_for: u64,
     /// Replays at the same time (default: one for each processor).
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -167,6 +170,7 @@ fn hunt_in(
     let settings = Settings {
         options: config.options,
         timeout: Duration::from_secs(args.timeout),
+        until: Instant::now() + Duration::from_secs(args.confirm_for),
         alternatives: args.alternatives,
         workers: args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
     };

@@ -11,7 +11,7 @@ use raddle_trace::MemoryTrace;
 use raddle_trace::schedule::Schedule;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What became of a candidate.
 pub struct Verdict {
@@ -31,6 +31,8 @@ pub struct Settings {
     /// Witnesses to try for one candidate.
     pub alternatives: usize,
     pub workers: usize,
+    /// When to stop trying: what has not been replayed by then stays predicted.
+    pub until: Instant,
 }
 
 /// Confirms all candidates, several at a time. `progress` is told whenever one is done.
@@ -84,6 +86,11 @@ fn confirm(
     let mut last: Option<(Vec<Party>, Schedule)> = None;
     for (parties, witness) in std::iter::once(own).chain(others).take(settings.alternatives.max(1)) {
         let schedule = schedule_of(trace, prediction, candidate, parties, witness);
+        if Instant::now() >= settings.until {
+            attempts.push("not replayed: the time for confirming was up (--confirm-for)".into());
+            last.get_or_insert_with(|| (parties.clone(), schedule));
+            break;
+        }
         let steered =
             steering::replay(launch, &schedule, settings.options, Streams::Silent, settings.timeout)?;
         match shows(candidate.kind, &schedule, &steered) {
@@ -94,6 +101,10 @@ fn confirm(
         }
         if last.is_none() {
             last = Some((parties.clone(), schedule));
+        }
+        // A program that waits for what is not there, a client for example, does so under any schedule.
+        if matches!(steered.outcome, Outcome::TimedOut(_)) {
+            break;
         }
     }
     let (parties, schedule) = last.unwrap_or_else(|| (candidate.parties.clone(), Schedule::new("")));
