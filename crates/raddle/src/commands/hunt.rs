@@ -55,8 +55,6 @@ pub struct Args {
     /// Run these detectors over the run as well, with commas between them; `raddle detect --list` has the table.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     with: Vec<String>,
-    #[command(flatten)]
-    told: DetectorOptions,
     /// Show only findings that are not in this findings file.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -82,6 +80,9 @@ pub struct Args {
     /// Print the findings as JSON.
     #[arg(long)]
     json: bool,
+    // Last, because its heading would go on over what follows.
+    #[command(flatten)]
+    told: DetectorOptions,
 }
 
 /// Under what the runs after the first are recorded, in turn.
