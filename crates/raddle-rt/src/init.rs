@@ -184,6 +184,9 @@ fn configure(header: &'static Header) {
         Ordering::Relaxed,
     );
     OBSERVING.store(true, Ordering::Relaxed);
+    if header.options & option::STABLE_MEMORY != 0 {
+        interpose::stable::start();
+    }
     steer::adopt_main(main);
     threads::begin(main);
     // SAFETY: registers a C function.
@@ -211,6 +214,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
 /// In a forked child: nothing here is observed any more, and locks that other threads held are free.
 pub fn become_child() {
     stop_observing();
+    crate::demo::stop();
     HEADER.store(0, Ordering::Release);
     arch::set_current(thread::idle());
     segment::reset_after_fork();

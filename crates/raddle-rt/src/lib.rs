@@ -20,6 +20,7 @@
 pub mod abi;
 pub mod arch;
 pub mod arena;
+pub mod demo;
 pub mod detect;
 pub mod init;
 pub mod interpose;

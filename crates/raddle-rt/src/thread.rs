@@ -99,6 +99,8 @@ pub struct Thread {
     pub stops: u32,
     /// The turn of a visible access is not over yet.
     pub owes_turn: bool,
+    /// In a system call that waits for the outside world.
+    pub away: bool,
 
     // Seen by other threads.
     pub pthread: AtomicUsize,
@@ -161,6 +163,7 @@ impl Thread {
             steps: 0,
             stops: 0,
             owes_turn: false,
+            away: false,
             pthread: AtomicUsize::new(0),
             os_tid: AtomicU32::new(0),
             phase: AtomicU32::new(0),
@@ -200,6 +203,7 @@ impl Thread {
         self.steps = 0;
         self.stops = 0;
         self.owes_turn = false;
+        self.away = false;
         self.phase.store(phase::NEW, Ordering::Relaxed);
         self.deferred_count.store(0, Ordering::Relaxed);
     }

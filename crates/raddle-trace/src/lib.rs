@@ -4,6 +4,7 @@ pub mod collector;
 pub mod conditions;
 pub mod convert;
 pub mod decode;
+pub mod demo;
 pub mod describe;
 pub mod encode;
 pub mod event;

@@ -1,5 +1,6 @@
 //! The allocator: a piece of memory begins and ends its life. The work is glibc's.
 
+use super::stable;
 use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real};
 use core::ffi::{c_int, c_void};
@@ -30,17 +31,32 @@ pub fn usable_size(memory: usize) -> usize {
 }
 
 extern "C" fn do_malloc(bytes: usize) -> *mut c_void {
+    if stable::on() {
+        return allocated(stable::allocate(bytes, 16), bytes);
+    }
     // SAFETY: as the program asks (here and below).
     allocated(unsafe { real::__libc_malloc(bytes) }, bytes)
 }
 
 extern "C" fn do_calloc(count: usize, bytes: usize) -> *mut c_void {
+    if stable::on() {
+        let Some(total) = count.checked_mul(bytes) else { return core::ptr::null_mut() };
+        let memory = stable::allocate(total, 16);
+        if !memory.is_null() {
+            // SAFETY: just allocated with this size; a used block is not zero.
+            unsafe { crate::arch::fill(memory.cast(), 0, total) };
+        }
+        return allocated(memory, total);
+    }
     // SAFETY: as the program asks.
     allocated(unsafe { real::__libc_calloc(count, bytes) }, count.wrapping_mul(bytes))
 }
 
 extern "C" fn do_realloc(old: *mut c_void, bytes: usize) -> *mut c_void {
     released(thread::observed(), old);
+    if stable::owns(old) || (old.is_null() && stable::on()) {
+        return allocated(stable::resize(old, bytes), bytes);
+    }
     // SAFETY: as the program asks.
     let new = unsafe { real::__libc_realloc(old, bytes) };
     allocated(new, bytes)
@@ -58,13 +74,34 @@ extern "C" fn do_reallocarray(old: *mut c_void, count: usize, bytes: usize) -> *
 
 extern "C" fn do_free(memory: *mut c_void) {
     released(thread::observed(), memory);
+    if stable::owns(memory) {
+        return stable::free(memory);
+    }
     // SAFETY: as the program asks.
     unsafe { real::__libc_free(memory) }
 }
 
 extern "C" fn do_memalign(align: usize, bytes: usize) -> *mut c_void {
+    if stable::on() && align.is_power_of_two() {
+        return allocated(stable::allocate(bytes, align), bytes);
+    }
     // SAFETY: as the program asks.
     allocated(unsafe { real::__libc_memalign(align, bytes) }, bytes)
+}
+
+extern "C" fn do_usable_size(memory: *mut c_void) -> usize {
+    if stable::owns(memory) {
+        return stable::size(memory);
+    }
+    // SAFETY: as the program asks.
+    unsafe { c::malloc_usable_size(memory) }
+}
+
+mod c {
+    use super::*;
+    crate::real_fn! {
+        fn malloc_usable_size(memory: *mut c_void) -> usize;
+    }
 }
 
 const PAGE_BYTES: usize = 4096;
@@ -92,6 +129,7 @@ extern "C" fn do_posix_memalign(out: *mut *mut c_void, align: usize, bytes: usiz
 
 export_with_pc! {
     malloc => do_malloc;
+    malloc_usable_size => do_usable_size;
     calloc => do_calloc;
     realloc => do_realloc;
     reallocarray => do_reallocarray;

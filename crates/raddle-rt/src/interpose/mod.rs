@@ -21,6 +21,8 @@ pub mod rwlock;
 pub mod semaphore;
 pub mod signal;
 pub mod sleep;
+pub mod stable;
+pub mod system;
 
 use crate::steer::{self, Request};
 use crate::thread::Thread;

@@ -34,6 +34,9 @@ extern "C" fn do_fork() -> c_int {
     } else if pid > 0
         && let Some(thread) = thread::observed()
     {
+        if crate::steer::on() {
+            crate::demo::descriptors::forked();
+        }
         observe::sync(thread, pc, SyncOp::ProcessFork, pid as usize, 0);
     }
     pid

@@ -4,16 +4,19 @@
 //! while the thread is inside the runtime waits until it has left: the handler might use the very lock or buffer that
 //! was interrupted. Signals that the processor raises itself cannot wait, and do not arise inside the runtime.
 
+use crate::demo::Arrival;
 use crate::thread::{self, DEFERRED_MAX, Deferred, Thread};
-use crate::{export_with_pc, observe, real_fn};
-use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use crate::{demo, export_with_pc, observe, real_fn};
+use core::ffi::{c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use raddle_wire::SyncOp;
 
 mod c {
     use super::*;
     real_fn! {
         fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+        fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int;
+        fn alarm(seconds: c_uint) -> c_uint;
     }
 }
 
@@ -36,10 +39,30 @@ fn raised_by_processor(signal: c_int, info: *const libc::siginfo_t) -> bool {
 
 extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let thread = thread::current();
-    if thread.busy != 0 && !raised_by_processor(signal, info) && defer(thread, signal, info, context) {
+    let processor = raised_by_processor(signal, info);
+    if !processor {
+        match demo::arrival(thread, signal) {
+            Arrival::Drop => return,
+            // A signal that waits already is not waited for twice: so does the kernel with those that it holds back.
+            Arrival::Keep if waits(thread, signal) || defer(thread, signal, info, context) => {
+                if thread.away {
+                    demo::signal_point(thread);
+                }
+                return;
+            }
+            Arrival::Keep | Arrival::Handle => {}
+        }
+    }
+    if thread.busy != 0 && !processor && defer(thread, signal, info, context) {
         return;
     }
     handle(signal, info, context);
+}
+
+fn waits(thread: &Thread, signal: c_int) -> bool {
+    let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
+    // SAFETY: below the count.
+    (0..count).any(|at| unsafe { (*thread.deferred.add(at)).signal } == signal)
 }
 
 fn defer(thread: &mut Thread, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
@@ -58,24 +81,54 @@ fn defer(thread: &mut Thread, signal: c_int, info: *mut libc::siginfo_t, context
     true
 }
 
-/// The thread has left the runtime: handlers that waited run now, in order of arrival.
+/// The signal that has waited longest.
+pub fn take_deferred(thread: &mut Thread) -> Option<Deferred> {
+    let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
+    if count == 0 {
+        return None;
+    }
+    // SAFETY: below the count.
+    let first: Deferred = unsafe { *thread.deferred };
+    // SAFETY: moves the rest down by one; a signal that arrives now finds the thread not busy and is handled at once.
+    unsafe { core::ptr::copy(thread.deferred.add(1), thread.deferred, count - 1) };
+    thread.deferred_count.store(count as u32 - 1, Ordering::Relaxed);
+    Some(first)
+}
+
+/// The thread has left the runtime: handlers that waited run now, in order of arrival. With a demo they wait for the
+/// next visible operation.
 #[cold]
 pub fn deliver_deferred(thread: &mut Thread) {
-    loop {
-        let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
-        if count == 0 {
-            return;
-        }
-        // SAFETY: below the count.
-        let mut first: Deferred = unsafe { *thread.deferred };
-        // SAFETY: moves the rest down by one; a signal that arrives now finds the thread not busy and is handled at once.
-        unsafe { core::ptr::copy(thread.deferred.add(1), thread.deferred, count - 1) };
-        thread.deferred_count.store(count as u32 - 1, Ordering::Relaxed);
+    if demo::has_signal(thread) {
+        return;
+    }
+    while let Some(mut first) = take_deferred(thread) {
         handle(first.signal, &mut first.info, (&raw mut first.context).cast());
     }
 }
 
-fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+/// A timer runs: a signal will come, and may help threads that wait for each other.
+static EXPECTED: AtomicBool = AtomicBool::new(false);
+
+pub fn expected() -> bool {
+    EXPECTED.load(Ordering::Relaxed)
+}
+
+extern "C" fn do_setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
+    // SAFETY: null, or a valid structure of the program.
+    let armed = !new.is_null() && unsafe { (*new).it_value.tv_sec != 0 || (*new).it_value.tv_usec != 0 };
+    EXPECTED.store(armed, Ordering::Relaxed);
+    // SAFETY: as the program asks.
+    unsafe { c::setitimer(which, new, old) }
+}
+
+extern "C" fn do_alarm(seconds: c_uint) -> c_uint {
+    EXPECTED.store(seconds != 0, Ordering::Relaxed);
+    // SAFETY: as the program asks.
+    unsafe { c::alarm(seconds) }
+}
+
+pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let handler = &HANDLERS[signal as usize];
     let function = handler.function.load(Ordering::Acquire);
     if function == libc::SIG_DFL || function == libc::SIG_IGN {
@@ -155,6 +208,8 @@ extern "C" fn do_signal(signal: c_int, function: usize) -> usize {
 
 export_with_pc! {
     sigaction => do_sigaction;
+    setitimer => do_setitimer;
+    alarm => do_alarm;
     signal => do_signal;
     bsd_signal => do_signal;
     ssignal => do_signal;

@@ -26,10 +26,13 @@ mod visible;
 mod watch;
 
 pub use state::{
-    add_child, adopt_main, arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel, end_thread,
-    has_ended, is_cancelled, join_token, on, released, signal, signalled, start, stop_steering, yielded,
+    add_child, adopt_main, arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel, come_back,
+    desynchronised, end_thread, has_ended, interrupt, is_cancelled, join_token, leave, next_payload, on,
+    orders_calls, pass_to_main, released, replaying, signal, signalled, start, step_of, stop_steering,
+    yielded,
 };
 
+use crate::demo;
 use crate::thread::{Busy, Thread};
 use state::Grant;
 
@@ -61,7 +64,14 @@ fn turn(thread: &mut Thread, request: Request) -> bool {
         match grant {
             Grant::Go => return true,
             Grant::Fail => return false,
-            Grant::Wait => watch::sleep_until_granted(thread),
+            Grant::Wait => {
+                watch::sleep_until_granted(thread);
+                if demo::has_signal(thread) {
+                    interrupt(thread);
+                    demo::signal_point(thread);
+                }
+            }
+            Grant::Handler => demo::replay_handler(thread),
         }
     }
 }
@@ -80,12 +90,20 @@ fn done(thread: &mut Thread) {
     state::lock().finish(thread);
 }
 
+/// Ends a turn early: what follows is no part of it.
+pub fn end_turn(thread: &mut Thread) {
+    done(thread);
+}
+
 /// A visible operation that never blocks. `None`: the schedule says that it fails, and it was not performed.
 pub fn visible<T>(
     thread: &mut Thread,
     request: Request,
     perform: impl FnOnce(&mut Thread) -> T,
 ) -> Option<T> {
+    if demo::on() && request.kind != raddle_wire::step::HANDLER {
+        demo::signal_point(thread);
+    }
     let _busy = Busy::enter(thread);
     let go = turn(thread, request);
     let result = if go { Some(perform(thread)) } else { None };
@@ -112,6 +130,9 @@ pub fn blocking<T>(
     patience: Patience,
     mut attempt: impl FnMut(&mut Thread) -> Option<T>,
 ) -> Option<T> {
+    if demo::on() {
+        demo::signal_point(thread);
+    }
     let _busy = Busy::enter(thread);
     loop {
         if !turn(thread, request) {

@@ -53,6 +53,10 @@ pub struct Replay {
     cursor: usize,
     stops: [Stop; STOPS_MAX],
     stop_count: usize,
+    /// Words of the blob between which the payload still to be given lies.
+    payload: usize,
+    payload_end: usize,
+    orders_calls: bool,
 }
 
 impl Replay {
@@ -67,6 +71,9 @@ impl Replay {
             cursor: 0,
             stops: [NO_STOP; STOPS_MAX],
             stop_count: 0,
+            payload: 0,
+            payload_end: 0,
+            orders_calls: false,
         }
     }
 
@@ -133,7 +140,33 @@ pub fn load(sched: &mut Sched, header: &'static Header) {
         let address = replay.word(at + i * SITE_WORDS) as usize;
         super::visible::add_site(address + module_bias(header, replay.word(at + i * SITE_WORDS + 1)));
     }
+    replay.payload = at + sites * SITE_WORDS;
+    replay.payload_end = replay.payload + payload.div_ceil(8);
     replay.loaded = true;
+    replay.orders_calls = (0..steps).any(|at| replay.step(at).kind == step::SYSCALL);
+}
+
+/// Does the schedule know of system calls? One that was made from a trace does not.
+pub fn orders_calls(sched: &Sched) -> bool {
+    sched.replay.orders_calls
+}
+
+/// What the next step with a payload is to be given. `None`: the schedule has no more.
+pub fn next_payload(sched: &mut Sched) -> Option<&'static [u8]> {
+    let replay = &mut sched.replay;
+    if replay.payload >= replay.payload_end {
+        return None;
+    }
+    let bytes = replay.word(replay.payload) as usize;
+    let words = bytes.div_ceil(8);
+    if words > replay.payload_end - replay.payload - 1 {
+        return None;
+    }
+    // SAFETY: inside the blob, which stays mapped and is not written while the program runs.
+    let payload =
+        unsafe { core::slice::from_raw_parts(replay.words.add(replay.payload + 1).cast::<u8>(), bytes) };
+    replay.payload += 1 + words;
+    Some(payload)
 }
 
 /// Where the module with this file name is loaded.
@@ -201,6 +234,10 @@ pub fn arrive(sched: &mut Sched, thread: &mut Thread) -> Grant {
         return Grant::Wait;
     }
     let found = sched.entries[me].request.kind;
+    if expected.kind == step::HANDLER && found != step::HANDLER && expected.ordinal == thread.steps + 1 {
+        sched.entries[me].phase = Phase::Acting;
+        return Grant::Handler;
+    }
     if !matches(expected.kind, found) || expected.ordinal != thread.steps + 1 {
         diverge(sched, me, Some(expected));
     }
@@ -237,6 +274,7 @@ pub fn advance(sched: &mut Sched) {
             conclude_if_parked(sched);
         }
         None => {
+            state::replay_is_over();
             sched.chosen = NOBODY;
             sched.choose();
         }
@@ -247,6 +285,12 @@ pub fn advance(sched: &mut Sched) {
 pub fn would_block(sched: &mut Sched, thread: &Thread) {
     let expected = sched.replay.next();
     diverge(sched, thread.sched as usize, expected);
+}
+
+/// The thread is not given what the schedule promised.
+pub fn desynchronised(sched: &mut Sched, index: usize) -> ! {
+    let expected = sched.replay.next();
+    diverge(sched, index, expected)
 }
 
 fn diverge(sched: &mut Sched, index: usize, expected: Option<StepWord>) -> ! {

@@ -16,6 +16,14 @@ const BARRIERS_MAX: usize = 256;
 
 static ON: AtomicBool = AtomicBool::new(false);
 
+/// Calls on the program's own pipes are visible operations.
+static ORDERS_CALLS: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+pub fn orders_calls() -> bool {
+    ORDERS_CALLS.load(Ordering::Relaxed)
+}
+
 /// Is the program steered?
 #[inline]
 pub fn on() -> bool {
@@ -194,6 +202,8 @@ pub enum Grant {
     Go,
     Fail,
     Wait,
+    /// A signal handler comes first.
+    Handler,
 }
 
 /// A thread that takes this many turns in a row while others could is treated as if it had yielded: it spins.
@@ -340,8 +350,10 @@ impl Sched {
             self.wake(best as usize);
             return;
         }
-        let busy_outside =
-            self.entries[..self.used].iter().any(|entry| matches!(entry.phase, Phase::Away | Phase::Parked));
+        let busy_outside = crate::interpose::signal::expected()
+            || self.entries[..self.used]
+                .iter()
+                .any(|entry| matches!(entry.phase, Phase::Away | Phase::Parked));
         let waiting = self.entries[..self.used].iter().any(|entry| entry.phase == Phase::Aside);
         if waiting && !busy_outside {
             self.conclude(outcome::DEADLOCK, |entry| entry.phase == Phase::Aside);
@@ -490,13 +502,18 @@ pub fn adopt_main(main: &mut Thread) {
     sched.random = super::server::seed(header);
     sched.strategy = header.strategy;
     sched.parameters = header.parameters;
+    MAIN_TID.store(real::gettid(), Ordering::Relaxed);
     if header.steer == steer::REPLAY {
         schedule::load(&mut sched, header);
+        REPLAYING.store(sched.replay.active(), Ordering::Relaxed);
         if header.options & option::THEN_ROUND_ROBIN != 0 {
             sched.strategy = raddle_wire::region::strategy::ROUND_ROBIN;
         }
     }
     journal::start(header);
+    crate::demo::start(header);
+    let orders = header.steer == steer::CONTROL || schedule::orders_calls(&sched);
+    ORDERS_CALLS.store(orders, Ordering::Relaxed);
     debugger::start(header);
     super::visible::start(header);
     sched.profiled = header.options & option::PROFILE != 0;
@@ -535,6 +552,73 @@ fn drop_out() {
         "more than {ENTRIES_MAX} threads: the rest of the run is not steered"
     ));
     ON.store(false, Ordering::Relaxed);
+}
+
+/// The thread goes into a system call that waits for the outside world: others go on.
+pub fn leave(thread: &Thread) {
+    let mut sched = lock();
+    sched.entry(thread).phase = Phase::Away;
+    if !sched.replay.active() && (sched.chosen == thread.sched || sched.chosen == NOBODY) {
+        sched.choose();
+    }
+}
+
+pub fn come_back(thread: &Thread) {
+    lock().entry(thread).phase = Phase::Running;
+}
+
+/// A signal has arrived at a thread that waits for its turn: it is no longer waiting.
+pub fn interrupt(thread: &Thread) {
+    let mut sched = lock();
+    let entry = sched.entry(thread);
+    if entry.phase != Phase::Acting {
+        entry.phase = Phase::Running;
+    }
+}
+
+/// A schedule still decides. Not read under the lock: a signal may arrive while its thread holds it.
+static REPLAYING: AtomicBool = AtomicBool::new(false);
+
+pub fn replaying() -> bool {
+    REPLAYING.load(Ordering::Relaxed)
+}
+
+/// The schedule has been followed to its end.
+pub fn replay_is_over() {
+    REPLAYING.store(false, Ordering::Relaxed);
+}
+
+/// Sends a signal that came to a thread which the runtime does not know (yet, or any longer) to the main thread. False:
+/// that one is gone as well.
+pub fn pass_to_main(signal: i32) -> bool {
+    let main = MAIN_TID.load(Ordering::Relaxed);
+    // SAFETY: takes no pointers.
+    main != 0
+        && main != real::gettid()
+        && unsafe {
+            real::syscall(
+                libc::SYS_tgkill,
+                [real::getpid() as usize, main as usize, signal as usize, 0, 0, 0],
+            ) == 0
+        }
+}
+
+static MAIN_TID: AtomicU32 = AtomicU32::new(0);
+
+pub fn next_payload() -> Option<&'static [u8]> {
+    schedule::next_payload(&mut lock())
+}
+
+/// A demo cannot be enforced any further.
+pub fn desynchronised(thread: &Thread, why: &str) -> ! {
+    crate::message::warning(format_args!("{why}"));
+    let mut sched = lock();
+    schedule::desynchronised(&mut sched, thread.sched as usize)
+}
+
+/// The thread's operation just done, as a step.
+pub fn step_of(thread: &Thread, kind: u8) -> step::StepWord {
+    step::StepWord { thread: thread.sched as u16, kind, failed: false, ordinal: thread.steps }
 }
 
 /// A new thread exists; called inside its creator's turn.

@@ -30,6 +30,9 @@ pub fn sleep_until_granted(thread: &Thread) {
     while grant.load(Ordering::Acquire) == 0 {
         real::futex_wait_private(grant, 0, LOOK_AFTER_US);
         if grant.load(Ordering::Acquire) == 0 {
+            if crate::demo::has_signal(thread) {
+                return;
+            }
             look();
         }
     }

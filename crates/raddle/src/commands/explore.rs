@@ -58,6 +58,9 @@ pub struct Args {
     /// which is several times faster.
     #[arg(long)]
     exec: bool,
+    /// Only count: make no schedules of the errors.
+    #[arg(long)]
+    no_schedules: bool,
     /// Folder for schedules.
     #[arg(long, value_name = "DIR", default_value = ".raddle")]
     keep: PathBuf,
@@ -105,7 +108,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let elapsed = started.elapsed();
     let mut kept = Vec::new();
     for (number, (observation, seen)) in campaign.outcomes().into_iter().enumerate() {
-        let schedule = if observation.ending.is_error() && !matches!(observation.ending, Ending::TimedOut(_))
+        let schedule = if !args.no_schedules
+            && observation.ending.is_error()
+            && !matches!(observation.ending, Ending::TimedOut(_))
         {
             keep_schedule(&args, &plan, number, (observation, seen), &stop)?
         } else {

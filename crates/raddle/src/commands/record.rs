@@ -1,9 +1,12 @@
 //! `raddle record`: run a program once and keep a trace of what its threads did.
 
 use super::{Ctx, Exit};
+use crate::compiler::Refusal;
+use crate::launch::demo;
 use crate::launch::process::{describe, shell_status};
 use crate::launch::recording::{Recording, record};
 use crate::launch::target::Target;
+use anyhow::Context;
 use raddle_explore::Strategy;
 use raddle_trace::region::{MessageLevel, RegionConfig};
 use raddle_wire::region::option;
@@ -29,6 +32,13 @@ pub struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     what: What,
+    /// Record a demo instead: what `raddle replay` needs to give the run again, with the results of system calls and with
+    /// signals (docs/demos.md). --strategy chooses who goes next (default: queue).
+    #[arg(long, conflicts_with_all = ["sync_only", "from_start", "keep_redundant", "no_allocations"])]
+    demo: bool,
+    /// With --demo: give the program its memory at addresses that depend on nothing but its own order of allocations.
+    #[arg(long, requires = "demo")]
+    stable_memory: bool,
     /// Print the summary as JSON (on standard error: standard output is the program's).
     #[arg(long)]
     json: bool,
@@ -82,7 +92,44 @@ impl What {
     }
 }
 
+/// Records a demo.
+fn record_demo(args: &Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let strategy = args.what.strategy.unwrap_or(Strategy::Queue);
+    if matches!(strategy, Strategy::Noise(_)) {
+        return Err(Refusal("noise lets the threads run free; a demo needs another strategy".into()).into());
+    }
+    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.demo", args.target.name())));
+    let launch = args.target.launch()?;
+    let settings = demo::Settings { strategy, seed: args.what.seed, stable_memory: args.stable_memory };
+    let (demo, status, messages) = demo::record(&launch, &settings)?;
+    let bytes = demo.to_bytes().with_context(|| format!("cannot pack {}", path.display()))?;
+    std::fs::write(&path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    for message in messages.iter().filter(|message| message.level != MessageLevel::Note && !ctx.quiet) {
+        eprintln!("raddle: warning: {}", message.text);
+    }
+    let outside: usize = demo.payloads.iter().map(Vec::len).sum();
+    if args.json {
+        let about = serde_json::json!({ "demo": path, "bytes": bytes.len(), "steps": demo.steps.len(),
+            "calls": demo.payloads.len(), "outside_bytes": outside, "threads": demo.about.threads.len() });
+        eprintln!("{about}");
+    } else if !ctx.quiet {
+        eprintln!(
+            "raddle: {}: {} bytes; {} steps of {} threads, {} results and signals from outside ({outside} bytes); the program {}",
+            path.display(),
+            bytes.len(),
+            demo.steps.len(),
+            demo.about.threads.len(),
+            demo.payloads.len(),
+            describe(status)
+        );
+    }
+    Ok(Exit::Status(shell_status(status)))
+}
+
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    if args.demo {
+        return record_demo(&args, ctx);
+    }
     let path = args.output.unwrap_or_else(|| PathBuf::from(format!("{}.trace", args.target.name())));
     let launch = args.target.launch()?;
     let recording = record(&launch, &args.what.config(), &path, ctx)?;

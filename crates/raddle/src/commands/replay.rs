@@ -4,6 +4,7 @@ use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::hunt::confirm::describe;
 use crate::hunt::unordered;
+use crate::launch::demo::{self, Replayed};
 use crate::launch::process::{describe as describe_status, shell_status};
 use crate::launch::shrinking;
 use crate::launch::steering::{self, Outcome, Steered, Streams, Then};
@@ -11,6 +12,7 @@ use crate::launch::target::Target;
 use anyhow::Context;
 use raddle_explore::Strategy;
 use raddle_findings::FindingsFile;
+use raddle_trace::demo::{Demo, is_demo};
 use raddle_trace::schedule::Schedule;
 use raddle_wire::region::option;
 use std::path::{Path, PathBuf};
@@ -27,11 +29,12 @@ use std::time::Duration;
 ///   raddle replay .raddle/1f3a09c2.schedule bank.c
 ///   raddle replay --repeat 20 race.schedule -- ./server --selftest
 ///   raddle replay --gdb 1f3a09c2
+///   raddle replay server.demo
 ///   raddle replay --then random --seed 7 prefix.schedule bank.c
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The schedule (docs/schedule-format.md), or the id of a finding in the folder of --keep.
+    /// The schedule (docs/schedule-format.md), a demo, or the id of a finding in the folder of --keep.
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
     #[command(flatten)]
@@ -65,6 +68,9 @@ pub struct Args {
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let path = find(&args)?;
+    if let Some(demo) = demo_at(&path)? {
+        return replay_demo(&args, &path, &demo, ctx);
+    }
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let schedule = Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     let launch = match args.target.is_empty() {
@@ -133,6 +139,56 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return Ok(Exit::Status(shell_status(*status)));
     }
     Ok(if shown == args.repeat.max(1) { Exit::Found } else { Exit::Clean })
+}
+
+/// The demo in this file, if it is one.
+fn demo_at(path: &Path) -> anyhow::Result<Option<Demo>> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if !is_demo(&bytes) {
+        return Ok(None);
+    }
+    let demo = Demo::read(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    Ok(Some(demo))
+}
+
+/// Gives a demo again. Without a program, the recorded one is run.
+fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let launch = match args.target.is_empty() {
+        true => {
+            let program = demo.about.command.iter().map(Into::into).collect();
+            Target { program, ..args.target.clone() }.launch()?
+        }
+        false => args.target.launch()?,
+    };
+    let timeout = Duration::from_secs(args.timeout);
+    let (mut same, mut first_failure, mut status) = (0, None, None);
+    for _ in 0..args.repeat.max(1) {
+        let (replayed, ended) = demo::replay(&launch, demo, args.repeat > 1, timeout)?;
+        status = Some(ended);
+        let failure = match replayed {
+            Replayed::Same => {
+                same += 1;
+                continue;
+            }
+            Replayed::Hard(why) => format!("hard desynchronisation {why}"),
+            Replayed::Soft(why) => format!("soft desynchronisation: {why}"),
+        };
+        first_failure.get_or_insert(failure);
+    }
+    if args.json {
+        let about = serde_json::json!({ "demo": path, "runs": args.repeat.max(1), "same": same, "failure": first_failure });
+        eprintln!("{about}");
+    } else if !ctx.quiet {
+        eprintln!("raddle: {}: the same in {same} of {} runs", path.display(), args.repeat.max(1));
+        if let Some(failure) = &first_failure {
+            eprintln!("raddle: {failure}");
+        }
+    }
+    match (first_failure, status) {
+        (None, Some(status)) if args.repeat <= 1 => Ok(Exit::Status(shell_status(status))),
+        (None, _) => Ok(Exit::Clean),
+        (Some(_), _) => Ok(Exit::Trouble),
+    }
 }
 
 /// The program that the schedule was made with, from the findings beside it.

@@ -4,6 +4,7 @@
 //! program before it is started and refuses what cannot work, [`process`] starts it and stays out of its way,
 //! [`recording`] does all of it and keeps the trace.
 
+pub mod demo;
 pub mod detecting;
 pub mod exploring;
 pub mod inspect;

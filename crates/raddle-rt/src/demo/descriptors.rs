@@ -1,0 +1,103 @@
+//! Which descriptors lead outside.
+//!
+//! What is read from a regular file is the same in a replay, so it is not recorded. Pipes, socket pairs and event counters
+//! that the program made itself only carry what the program put into them: reading from and writing to them is
+//! *ordered*, and really done in a replay too. Everything else (sockets, terminals, devices, pipes that were there at
+//! the start) leads outside. After a fork a pipe may lead to another process, so it counts as outside from then on.
+
+use crate::real;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leads {
+    /// Nowhere that matters: a regular file.
+    Nowhere,
+    /// Back into the program.
+    Inside,
+    Outside,
+}
+
+const UNKNOWN: u8 = 0;
+const NOWHERE: u8 = 1;
+const INSIDE: u8 = 2;
+const OUTSIDE: u8 = 3;
+
+const DESCRIPTORS_MAX: usize = 1 << 16;
+static KINDS: [AtomicU8; DESCRIPTORS_MAX] = [const { AtomicU8::new(UNKNOWN) }; DESCRIPTORS_MAX];
+
+fn cell(fd: i32) -> Option<&'static AtomicU8> {
+    usize::try_from(fd).ok().and_then(|fd| KINDS.get(fd))
+}
+
+/// Standard output and error are what a replay is compared by: they are always the program's own.
+pub fn leads(fd: i32) -> Leads {
+    if fd == 1 || fd == 2 {
+        return Leads::Nowhere;
+    }
+    let Some(cell) = cell(fd) else { return Leads::Nowhere };
+    let mut kind = cell.load(Ordering::Relaxed);
+    if kind == UNKNOWN {
+        kind = look(fd);
+        if kind != UNKNOWN {
+            cell.store(kind, Ordering::Relaxed);
+        }
+    }
+    match kind {
+        INSIDE => Leads::Inside,
+        OUTSIDE => Leads::Outside,
+        _ => Leads::Nowhere,
+    }
+}
+
+fn look(fd: i32) -> u8 {
+    // SAFETY: plain data; the structure is valid for the call.
+    let mode = unsafe {
+        let mut about: libc::stat = core::mem::zeroed();
+        if real::syscall(libc::SYS_fstat, [fd as usize, &raw mut about as usize, 0, 0, 0, 0]) != 0 {
+            return UNKNOWN;
+        }
+        about.st_mode & libc::S_IFMT
+    };
+    if mode == libc::S_IFREG || mode == libc::S_IFDIR || mode == libc::S_IFBLK { NOWHERE } else { OUTSIDE }
+}
+
+pub fn set(fd: i32, leads: Leads) {
+    if let Some(cell) = cell(fd) {
+        let kind = match leads {
+            Leads::Nowhere => NOWHERE,
+            Leads::Inside => INSIDE,
+            Leads::Outside => OUTSIDE,
+        };
+        cell.store(kind, Ordering::Relaxed);
+    }
+}
+
+pub fn closed(fd: i32) {
+    if let Some(cell) = cell(fd) {
+        cell.store(UNKNOWN, Ordering::Relaxed);
+    }
+}
+
+/// Another process has copies of all descriptors now.
+pub fn forked() {
+    for cell in &KINDS {
+        if cell.load(Ordering::Relaxed) == INSIDE {
+            cell.store(OUTSIDE, Ordering::Relaxed);
+        }
+    }
+}
+
+/// In a replay: makes descriptor `fd` exist, as a stand-in for one that led outside.
+pub fn stand_in(fd: i32) {
+    // SAFETY: opens and duplicates descriptors of our own.
+    unsafe {
+        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+        let path = c"/dev/null".as_ptr() as usize;
+        let opened = real::syscall(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags, 0, 0, 0]);
+        if opened >= 0 && opened != fd as isize {
+            real::syscall(libc::SYS_dup2, [opened as usize, fd as usize, 0, 0, 0, 0]);
+            real::syscall(libc::SYS_close, [opened as usize, 0, 0, 0, 0, 0]);
+        }
+    }
+    set(fd, Leads::Outside);
+}

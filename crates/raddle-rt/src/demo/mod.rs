@@ -1,0 +1,284 @@
+//! Demos: what comes into the program from outside, recorded once and given again.
+//!
+//! Lidbury, *Dynamic Analysis for Concurrent Modern C/C++ Applications* (2019), §4.4: sparse record and replay. The order of
+//! visible operations makes a run repeatable except for what the outside world decides: results of some system calls,
+//! and signals. These become visible operations themselves. While recording, a call that may block is made outside of
+//! any turn, so that others go on; then its thread waits for its turn, in which the result enters the journal. A replay
+//! makes no such call at all: in its turn the thread is given the recorded result. So the network peer may be gone.
+//!
+//! Signals are held back until their thread comes to its next visible operation (or are handled at once if it is in a
+//! system call), and the handler's beginning is a visible operation. In a replay, signals that really arrive are
+//! dropped, and handlers run where the schedule says.
+//!
+//! Deviation from the thesis: the order of turns is recorded for every strategy, not only for `queue`, because which
+//! thread is away in a system call is decided by the outside world under `random` as well.
+
+pub mod descriptors;
+
+use crate::interpose::signal;
+use crate::steer::{self, Request, journal};
+use crate::thread::{Busy, Deferred, Thread};
+use core::sync::atomic::{AtomicU32, Ordering};
+use raddle_wire::Header;
+use raddle_wire::region::{option, steer as steering};
+use raddle_wire::step;
+
+const OFF: u32 = 0;
+const RECORD: u32 = 1;
+const REPLAY: u32 = 2;
+static MODE: AtomicU32 = AtomicU32::new(OFF);
+
+pub fn start(header: &Header) {
+    let mode = match (header.options & option::DEMO != 0, header.steer) {
+        (true, steering::CONTROL) => RECORD,
+        (true, steering::REPLAY) => REPLAY,
+        _ => OFF,
+    };
+    MODE.store(mode, Ordering::Relaxed);
+}
+
+/// In a forked child: the demo is its parent's.
+pub fn stop() {
+    MODE.store(OFF, Ordering::Relaxed);
+}
+
+pub fn on() -> bool {
+    MODE.load(Ordering::Relaxed) != OFF
+}
+
+/// Are results given instead of asked for?
+fn replaying() -> bool {
+    MODE.load(Ordering::Relaxed) == REPLAY && steer::replaying()
+}
+
+/// May a call take long?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// It returns at once, and is made inside the turn.
+    Short,
+    /// It may wait for the outside world, and is made before the turn.
+    Long,
+}
+
+/// Memory that a call writes to: where, and how many bytes at most.
+pub type Room = (usize, usize);
+
+/// A call whose result comes from outside: a negative error number, or what the call returns.
+///
+/// `outputs` tells, for a result, which memory the call has written. Without a demo the call is simply made.
+pub fn outside<const N: usize>(
+    thread: &mut Thread,
+    call: u32,
+    length: Length,
+    perform: impl FnOnce() -> isize,
+    outputs: impl Fn(isize) -> [Room; N],
+) -> isize {
+    let pc = thread.caller_pc;
+    if replaying() {
+        return given(thread, pc, call, outputs);
+    }
+    if !on() {
+        return perform();
+    }
+    let early = if length == Length::Long { Ok(away(thread, perform)) } else { Err(perform) };
+    let request = Request { kind: step::SYSCALL, object: call as usize, pc };
+    steer::visible(thread, request, |thread| {
+        let result = match early {
+            Ok(result) => result,
+            Err(perform) => perform(),
+        };
+        thread.steps += 1;
+        record(thread, pc, call, result, outputs(result));
+        result
+    })
+    .unwrap_or(-(libc::EIO as isize))
+}
+
+fn away(thread: &mut Thread, perform: impl FnOnce() -> isize) -> isize {
+    steer::leave(thread);
+    thread.away = true;
+    let result = perform();
+    thread.away = false;
+    steer::come_back(thread);
+    result
+}
+
+const PARTS_MAX: usize = 12;
+
+fn record<const N: usize>(thread: &Thread, pc: u64, call: u32, result: isize, outputs: [Room; N]) {
+    const { assert!(2 * N < PARTS_MAX) };
+    let head = [u64::from(call), result as u64];
+    let lengths = outputs.map(|(_, bytes)| bytes as u64);
+    let mut parts: [&[u8]; PARTS_MAX] = [&[]; PARTS_MAX];
+    parts[0] = bytes_of(&head);
+    for (at, &(address, bytes)) in outputs.iter().enumerate() {
+        parts[1 + 2 * at] = bytes_of(core::slice::from_ref(&lengths[at]));
+        if address != 0 {
+            // SAFETY: the call has just written these bytes of the program's memory.
+            parts[2 + 2 * at] = unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
+        }
+    }
+    journal::turn_with(steer::step_of(thread, step::SYSCALL), pc, &parts[..1 + 2 * N]);
+}
+
+fn bytes_of(words: &[u64]) -> &[u8] {
+    // SAFETY: any words are bytes.
+    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
+}
+
+/// Takes the result from the schedule.
+fn given<const N: usize>(
+    thread: &mut Thread,
+    pc: u64,
+    call: u32,
+    outputs: impl Fn(isize) -> [Room; N],
+) -> isize {
+    let request = Request { kind: step::SYSCALL, object: call as usize, pc };
+    steer::visible(thread, request, |thread| {
+        thread.steps += 1;
+        let mut payload = Payload { rest: steer::next_payload().unwrap_or(&[]) };
+        let (found, result) = (payload.word(), payload.word());
+        let (Some(found), Some(result)) = (found, result) else {
+            steer::desynchronised(thread, "the demo has no more results of system calls")
+        };
+        if found != u64::from(call) {
+            steer::desynchronised(thread, "the demo has the result of another system call here")
+        }
+        let result = result as i64 as isize;
+        for (address, room) in outputs(result) {
+            let bytes = payload.word().unwrap_or(0) as usize;
+            let source = payload.take(bytes).unwrap_or(&[]);
+            if address != 0 {
+                // SAFETY: the program passed this room; no more than it has is written.
+                unsafe {
+                    crate::arch::copy_forward(address as *mut u8, source.as_ptr(), source.len().min(room));
+                }
+            }
+        }
+        result
+    })
+    .unwrap_or(-(libc::EIO as isize))
+}
+
+struct Payload {
+    rest: &'static [u8],
+}
+
+impl Payload {
+    fn take(&mut self, bytes: usize) -> Option<&'static [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(bytes)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        self.take(8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
+    }
+}
+
+/// What becomes of a signal that arrives.
+pub enum Arrival {
+    /// It is handled now: there is no demo.
+    Handle,
+    /// It waits for its thread's next visible operation.
+    Keep,
+    /// It has been sent to the main thread, or a replay delivers it when its time comes.
+    Drop,
+}
+
+/// Called in the context of a signal: takes no lock.
+pub fn arrival(thread: &Thread, number: i32) -> Arrival {
+    match MODE.load(Ordering::Relaxed) {
+        RECORD if thread.observed => Arrival::Keep,
+        RECORD if steer::pass_to_main(number) => Arrival::Drop,
+        REPLAY if steer::replaying() => Arrival::Drop,
+        _ => Arrival::Handle,
+    }
+}
+
+/// Does a signal wait for the thread to come to a visible operation?
+pub fn has_signal(thread: &Thread) -> bool {
+    thread.deferred_count.load(Ordering::Relaxed) != 0 && MODE.load(Ordering::Relaxed) == RECORD
+}
+
+/// A call that was really made, in the thread's turn, and brought nothing from outside.
+pub fn note_inside(thread: &mut Thread, pc: u64) {
+    thread.steps += 1;
+    if replaying() {
+        steer::next_payload();
+    }
+    journal::turn_with(steer::step_of(thread, step::SYSCALL), pc, &[]);
+}
+
+/// A descriptor that leads outside was made, or is given: then something has to stand for it.
+pub fn opened(fd: i32) {
+    if replaying() {
+        descriptors::stand_in(fd);
+    } else {
+        descriptors::set(fd, descriptors::Leads::Outside);
+    }
+}
+
+/// Runs the handlers of signals that have arrived. The thread is at a visible operation, or in a system call.
+pub fn signal_point(thread: &mut Thread) {
+    if MODE.load(Ordering::Relaxed) != RECORD {
+        return;
+    }
+    while let Some(mut first) = signal::take_deferred(thread) {
+        let busy = open(thread);
+        let away = core::mem::take(&mut thread.away);
+        let request = Request { kind: step::HANDLER, object: first.signal as usize, pc: 0 };
+        steer::visible(thread, request, |thread| {
+            thread.steps += 1;
+            // SAFETY: a valid description, as bytes.
+            let info = unsafe {
+                core::slice::from_raw_parts((&raw const first.info).cast(), size_of::<libc::siginfo_t>())
+            };
+            let number = [first.signal as u64];
+            journal::turn_with(steer::step_of(thread, step::HANDLER), 0, &[bytes_of(&number), info]);
+        });
+        signal::handle(first.signal, &mut first.info, (&raw mut first.context).cast());
+        close(thread, busy);
+        thread.away = away;
+    }
+}
+
+/// The schedule says that a handler runs now; called inside the turn, which ends before the handler begins.
+pub fn replay_handler(thread: &mut Thread) {
+    // SAFETY: plain data.
+    let mut delivered: Deferred = unsafe { core::mem::zeroed() };
+    {
+        let _busy = Busy::enter(thread);
+        thread.steps += 1;
+        let mut payload = Payload { rest: steer::next_payload().unwrap_or(&[]) };
+        let (number, info) = (payload.word(), payload.take(size_of::<libc::siginfo_t>()));
+        let (Some(number), Some(info)) = (number, info) else {
+            steer::desynchronised(thread, "the demo has no more signals")
+        };
+        delivered.signal = number as i32;
+        // SAFETY: both are as long as a description.
+        unsafe {
+            crate::arch::copy_forward((&raw mut delivered.info).cast(), info.as_ptr(), info.len());
+        }
+        steer::end_turn(thread);
+    }
+    let busy = open(thread);
+    if (1..65).contains(&delivered.signal) {
+        signal::handle(delivered.signal, &mut delivered.info, (&raw mut delivered.context).cast());
+    }
+    close(thread, busy);
+}
+
+/// Lets a handler's operations be seen although its thread is inside the runtime. The handler reaches the structure by
+/// another way than this reference, so the compiler must not move or drop the store.
+fn open(thread: &mut Thread) -> u32 {
+    let busy = thread.busy;
+    // SAFETY: the thread's own field.
+    unsafe { (&raw mut thread.busy).write_volatile(0) };
+    busy
+}
+
+fn close(thread: &mut Thread, busy: u32) {
+    // SAFETY: as above.
+    unsafe { (&raw mut thread.busy).write_volatile(busy) };
+}

@@ -1,0 +1,632 @@
+//! System calls that bring something into the program, through the C library's functions for them.
+//!
+//! Without steering each is the plain call behind one check. With steering, calls on pipes of the program's own are ordered
+//! like other blocking operations, and calls that wait for the outside world let other threads go on. With a demo, what
+//! came from outside is recorded, or given from the record ([`crate::demo`]).
+//!
+//! Covered: tsan11rec's list (thesis §4.4.4: read, write, recv, recvmsg, send, sendmsg, accept, accept4, clock_gettime,
+//! ioctl, select, bind, poll) and beyond it readv, writev, recvfrom, sendto, socket, connect, listen, the names and
+//! options of sockets, epoll, eventfd, getrandom, gettimeofday, time, pause, sigwait. Calls that the C library makes
+//! for itself (`fgets` on a terminal) do not come by here.
+
+use crate::demo::descriptors::{self, Leads};
+use crate::demo::{self, Length, Room};
+use crate::real;
+use crate::steer::{self, Patience, Request};
+use crate::thread::{self, Thread};
+use core::ffi::{c_int, c_long, c_uint, c_void};
+use raddle_wire::step;
+
+const NOTHING: Room = (0, 0);
+
+/// The thread; the exported functions have made sure that there is one.
+fn steered() -> Option<&'static mut Thread> {
+    thread::observed()
+}
+
+/// A C function of up to six integer arguments. Calling one with more than it takes does no harm.
+type Six = extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
+
+/// Exports a stand-in for each function. Unless the program is steered, the C library's own does everything: it knows
+/// about cancellation and about the kernel's fast ways to tell the time.
+macro_rules! stand_in {
+    ($($name:ident;)*) => {
+        mod entry {
+            use super::{Six, steer, thread};
+            use crate::real::Real;
+            $(pub extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
+                static REAL: Real = Real::new(match core::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes(),
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("function names have no inner NUL"),
+                });
+                let ours = steer::on() && thread::observed().is_some();
+                let function = if ours { super::$name as *const () as usize } else { REAL.get() };
+                // SAFETY: both are C functions with at most six integer arguments.
+                let function = unsafe { core::mem::transmute::<usize, Six>(function) };
+                function(a, b, c, d, e, f)
+            })*
+        }
+        mod exported {
+            use super::entry;
+            crate::export_with_pc! { $($name => entry::$name;)* }
+        }
+    };
+}
+
+fn raw(number: c_long, arguments: [usize; 6]) -> isize {
+    // SAFETY: as the program asks.
+    unsafe { real::syscall(number, arguments) }
+}
+
+/// What the C function returns for a kernel's result.
+fn answer(result: isize) -> isize {
+    if (-4095..0).contains(&result) {
+        real::set_errno(-result as c_int);
+        return -1;
+    }
+    result
+}
+
+fn up_to(address: usize, result: isize, room: usize) -> Room {
+    (address, if result > 0 { (result as usize).min(room) } else { 0 })
+}
+
+/// All pipes of the program share one name: who waits for one tries again when something happens to any.
+const PIPES: usize = 1 << 62;
+
+/// A call on a pipe of the program's own: made when it would not wait, in the thread's turn.
+fn inside(thread: &mut Thread, fd: usize, events: i16, number: c_long, arguments: [usize; 6]) -> isize {
+    let pc = thread.caller_pc;
+    let request = Request { kind: step::SYSCALL, object: PIPES, pc };
+    // A descriptor that does not wait fails at once instead.
+    let flags = raw(libc::SYS_fcntl, [fd, libc::F_GETFL as usize, 0, 0, 0, 0]);
+    let patient = flags >= 0 && flags as i32 & libc::O_NONBLOCK == 0;
+    let done = steer::blocking(thread, request, Patience::Forever, |thread| {
+        let mut poll = libc::pollfd { fd: fd as c_int, events, revents: 0 };
+        let ready = raw(libc::SYS_poll, [&raw mut poll as usize, 1, 0, 0, 0, 0]);
+        if ready == 0 && patient {
+            return None;
+        }
+        let result = raw(number, arguments);
+        demo::note_inside(thread, pc);
+        steer::released(PIPES);
+        Some(result)
+    });
+    done.unwrap_or(-(libc::EINTR as isize))
+}
+
+/// A call on a descriptor that may write one piece of the program's memory.
+fn transfer(fd: usize, events: i16, number: c_long, arguments: [usize; 6], room: Room) -> isize {
+    let Some(thread) = steered() else { return answer(raw(number, arguments)) };
+    let result = match descriptors::leads(fd as c_int) {
+        Leads::Nowhere => raw(number, arguments),
+        Leads::Inside if !steer::orders_calls() => raw(number, arguments),
+        Leads::Inside => inside(thread, fd, events, number, arguments),
+        Leads::Outside => demo::outside(
+            thread,
+            number as u32,
+            Length::Long,
+            || raw(number, arguments),
+            |result| [up_to(room.0, result, room.1)],
+        ),
+    };
+    answer(result)
+}
+
+extern "C" fn read(fd: usize, buffer: usize, bytes: usize) -> isize {
+    transfer(fd, libc::POLLIN, libc::SYS_read, [fd, buffer, bytes, 0, 0, 0], (buffer, bytes))
+}
+
+extern "C" fn write(fd: usize, buffer: usize, bytes: usize) -> isize {
+    transfer(fd, libc::POLLOUT, libc::SYS_write, [fd, buffer, bytes, 0, 0, 0], NOTHING)
+}
+
+extern "C" fn send(fd: usize, buffer: usize, bytes: usize, flags: usize) -> isize {
+    transfer(fd, libc::POLLOUT, libc::SYS_sendto, [fd, buffer, bytes, flags, 0, 0], NOTHING)
+}
+
+extern "C" fn sendto(
+    fd: usize,
+    buffer: usize,
+    bytes: usize,
+    flags: usize,
+    to: usize,
+    length: usize,
+) -> isize {
+    transfer(fd, libc::POLLOUT, libc::SYS_sendto, [fd, buffer, bytes, flags, to, length], NOTHING)
+}
+
+extern "C" fn sendmsg(fd: usize, message: usize, flags: usize) -> isize {
+    transfer(fd, libc::POLLOUT, libc::SYS_sendmsg, [fd, message, flags, 0, 0, 0], NOTHING)
+}
+
+extern "C" fn writev(fd: usize, pieces: usize, count: usize) -> isize {
+    transfer(fd, libc::POLLOUT, libc::SYS_writev, [fd, pieces, count, 0, 0, 0], NOTHING)
+}
+
+extern "C" fn recv(fd: usize, buffer: usize, bytes: usize, flags: usize) -> isize {
+    transfer(fd, libc::POLLIN, libc::SYS_recvfrom, [fd, buffer, bytes, flags, 0, 0], (buffer, bytes))
+}
+
+/// The length behind a pointer of the program, 0 if there is none.
+fn length_at(pointer: usize) -> usize {
+    // SAFETY: null, or a valid pointer to a socket address length.
+    if pointer == 0 { 0 } else { unsafe { *(pointer as *const c_uint) as usize } }
+}
+
+extern "C" fn recvfrom(
+    fd: usize,
+    buffer: usize,
+    bytes: usize,
+    flags: usize,
+    from: usize,
+    length: usize,
+) -> isize {
+    let arguments = [fd, buffer, bytes, flags, from, length];
+    let Some(thread) = steered() else { return answer(raw(libc::SYS_recvfrom, arguments)) };
+    if descriptors::leads(fd as c_int) == Leads::Inside && steer::orders_calls() {
+        return answer(inside(thread, fd, libc::POLLIN, libc::SYS_recvfrom, arguments));
+    }
+    let room = length_at(length);
+    answer(demo::outside(
+        thread,
+        libc::SYS_recvfrom as u32,
+        Length::Long,
+        || raw(libc::SYS_recvfrom, arguments),
+        |result| {
+            let named = result >= 0 && from != 0 && length != 0;
+            [
+                up_to(buffer, result, bytes),
+                (from, if named { room } else { 0 }),
+                (length, if named { size_of::<c_uint>() } else { 0 }),
+            ]
+        },
+    ))
+}
+
+/// Scattered reads are done in one piece, which is what the kernel guarantees of them at least: the first piece.
+extern "C" fn readv(fd: usize, pieces: usize, count: usize) -> isize {
+    if steered().is_none() || descriptors::leads(fd as c_int) == Leads::Nowhere || count == 0 {
+        return answer(raw(libc::SYS_readv, [fd, pieces, count, 0, 0, 0]));
+    }
+    // SAFETY: the program passes valid pieces.
+    let first = unsafe { *(pieces as *const libc::iovec) };
+    read(fd, first.iov_base as usize, first.iov_len)
+}
+
+/// Only messages with one piece and no ancillary data are given from a record; their name and flags are dropped.
+extern "C" fn recvmsg(fd: usize, message: usize, flags: usize) -> isize {
+    if steered().is_none() || descriptors::leads(fd as c_int) == Leads::Nowhere {
+        return answer(raw(libc::SYS_recvmsg, [fd, message, flags, 0, 0, 0]));
+    }
+    // SAFETY: the program passes a valid message.
+    let (pieces, count) = unsafe {
+        let message = &mut *(message as *mut libc::msghdr);
+        message.msg_flags = 0;
+        message.msg_controllen = 0;
+        (message.msg_iov, message.msg_iovlen)
+    };
+    if count == 0 {
+        return recv(fd, 0, 0, flags);
+    }
+    // SAFETY: as above.
+    let first = unsafe { *pieces };
+    recv(fd, first.iov_base as usize, first.iov_len, flags)
+}
+
+/// A call that makes a new descriptor which leads outside, and writes a peer's name.
+fn opens(number: c_long, length: Length, arguments: [usize; 6], name: usize, name_bytes: usize) -> isize {
+    let Some(thread) = steered() else { return answer(raw(number, arguments)) };
+    let room = length_at(name_bytes);
+    let result = demo::outside(
+        thread,
+        number as u32,
+        length,
+        || raw(number, arguments),
+        |result| {
+            let named = result >= 0 && name != 0 && name_bytes != 0;
+            [(name, if named { room } else { 0 }), (name_bytes, if named { size_of::<c_uint>() } else { 0 })]
+        },
+    );
+    if result >= 0 {
+        demo::opened(result as c_int);
+    }
+    answer(result)
+}
+
+extern "C" fn socket(domain: usize, kind: usize, protocol: usize) -> isize {
+    opens(libc::SYS_socket, Length::Short, [domain, kind, protocol, 0, 0, 0], 0, 0)
+}
+
+extern "C" fn accept(fd: usize, name: usize, length: usize) -> isize {
+    opens(libc::SYS_accept, Length::Long, [fd, name, length, 0, 0, 0], name, length)
+}
+
+extern "C" fn accept4(fd: usize, name: usize, length: usize, flags: usize) -> isize {
+    opens(libc::SYS_accept4, Length::Long, [fd, name, length, flags, 0, 0], name, length)
+}
+
+extern "C" fn epoll_create1(flags: usize) -> isize {
+    opens(libc::SYS_epoll_create1, Length::Short, [flags, 0, 0, 0, 0, 0], 0, 0)
+}
+
+extern "C" fn epoll_create(size: usize) -> isize {
+    opens(libc::SYS_epoll_create, Length::Short, [size, 0, 0, 0, 0, 0], 0, 0)
+}
+
+/// A call on a socket that only has a result.
+fn asks(fd: usize, number: c_long, length: Length, arguments: [usize; 6]) -> isize {
+    let Some(thread) = steered() else { return answer(raw(number, arguments)) };
+    if descriptors::leads(fd as c_int) != Leads::Outside {
+        return answer(raw(number, arguments));
+    }
+    answer(demo::outside(thread, number as u32, length, || raw(number, arguments), |_| [NOTHING]))
+}
+
+extern "C" fn connect(fd: usize, name: usize, length: usize) -> isize {
+    asks(fd, libc::SYS_connect, Length::Long, [fd, name, length, 0, 0, 0])
+}
+
+extern "C" fn bind(fd: usize, name: usize, length: usize) -> isize {
+    asks(fd, libc::SYS_bind, Length::Short, [fd, name, length, 0, 0, 0])
+}
+
+extern "C" fn listen(fd: usize, backlog: usize) -> isize {
+    asks(fd, libc::SYS_listen, Length::Short, [fd, backlog, 0, 0, 0, 0])
+}
+
+extern "C" fn shutdown(fd: usize, how: usize) -> isize {
+    asks(fd, libc::SYS_shutdown, Length::Short, [fd, how, 0, 0, 0, 0])
+}
+
+extern "C" fn setsockopt(fd: usize, level: usize, option: usize, value: usize, bytes: usize) -> isize {
+    asks(fd, libc::SYS_setsockopt, Length::Short, [fd, level, option, value, bytes, 0])
+}
+
+/// A call on a socket that writes a value and its length.
+fn asks_for(fd: usize, number: c_long, arguments: [usize; 6], value: usize, bytes: usize) -> isize {
+    let Some(thread) = steered() else { return answer(raw(number, arguments)) };
+    if descriptors::leads(fd as c_int) != Leads::Outside {
+        return answer(raw(number, arguments));
+    }
+    let room = length_at(bytes);
+    answer(demo::outside(
+        thread,
+        number as u32,
+        Length::Short,
+        || raw(number, arguments),
+        |result| {
+            let written = result >= 0;
+            [(value, if written { room } else { 0 }), (bytes, if written { size_of::<c_uint>() } else { 0 })]
+        },
+    ))
+}
+
+extern "C" fn getsockname(fd: usize, name: usize, length: usize) -> isize {
+    asks_for(fd, libc::SYS_getsockname, [fd, name, length, 0, 0, 0], name, length)
+}
+
+extern "C" fn getpeername(fd: usize, name: usize, length: usize) -> isize {
+    asks_for(fd, libc::SYS_getpeername, [fd, name, length, 0, 0, 0], name, length)
+}
+
+extern "C" fn getsockopt(fd: usize, level: usize, option: usize, value: usize, bytes: usize) -> isize {
+    asks_for(fd, libc::SYS_getsockopt, [fd, level, option, value, bytes, 0], value, bytes)
+}
+
+/// Requests whose argument is one number that the kernel writes (`FIONREAD`), or nothing.
+extern "C" fn ioctl(fd: usize, request: usize, argument: usize) -> isize {
+    let arguments = [fd, request, argument, 0, 0, 0];
+    let Some(thread) = steered() else { return answer(raw(libc::SYS_ioctl, arguments)) };
+    if descriptors::leads(fd as c_int) != Leads::Outside {
+        return answer(raw(libc::SYS_ioctl, arguments));
+    }
+    let bytes = if request == libc::FIONREAD as usize { size_of::<c_int>() } else { 0 };
+    let perform = || raw(libc::SYS_ioctl, arguments);
+    answer(demo::outside(thread, libc::SYS_ioctl as u32, Length::Short, perform, |result| {
+        [(argument, if result >= 0 { bytes } else { 0 })]
+    }))
+}
+
+/// The order of closing decides which number the next descriptor gets.
+extern "C" fn close(fd: usize) -> isize {
+    let arguments = [fd, 0, 0, 0, 0, 0];
+    let Some(thread) = steered() else { return answer(raw(libc::SYS_close, arguments)) };
+    let leads = descriptors::leads(fd as c_int);
+    descriptors::closed(fd as c_int);
+    if leads == Leads::Nowhere || !demo::on() {
+        let result = raw(libc::SYS_close, arguments);
+        if leads == Leads::Inside {
+            steer::released(PIPES);
+        }
+        return answer(result);
+    }
+    let pc = thread.caller_pc;
+    let request = Request { kind: step::SYSCALL, object: PIPES, pc };
+    let closed = steer::visible(thread, request, |thread| {
+        let result = raw(libc::SYS_close, arguments);
+        demo::note_inside(thread, pc);
+        steer::released(PIPES);
+        result
+    });
+    answer(closed.unwrap_or(0))
+}
+
+extern "C" fn pipe(ends: *mut [c_int; 2]) -> isize {
+    pipe2(ends, 0)
+}
+
+extern "C" fn pipe2(ends: *mut [c_int; 2], flags: usize) -> isize {
+    pair(raw(libc::SYS_pipe2, [ends as usize, flags, 0, 0, 0, 0]), ends)
+}
+
+extern "C" fn socketpair(domain: usize, kind: usize, protocol: usize, ends: *mut [c_int; 2]) -> isize {
+    pair(raw(libc::SYS_socketpair, [domain, kind, protocol, ends as usize, 0, 0]), ends)
+}
+
+fn pair(result: isize, ends: *mut [c_int; 2]) -> isize {
+    if result == 0 && steer::on() {
+        // SAFETY: the call wrote both.
+        for fd in unsafe { *ends } {
+            descriptors::set(fd, Leads::Inside);
+        }
+    }
+    answer(result)
+}
+
+extern "C" fn eventfd(value: usize, flags: usize) -> isize {
+    let result = raw(libc::SYS_eventfd2, [value, flags, 0, 0, 0, 0]);
+    if result >= 0 && steer::on() {
+        descriptors::set(result as c_int, Leads::Inside);
+    }
+    answer(result)
+}
+
+/// Waits for any of several descriptors. Waits of no time at all are short.
+fn waits<const N: usize>(number: c_long, arguments: [usize; 6], long: bool, rooms: [Room; N]) -> isize {
+    let Some(thread) = steered() else { return answer(raw(number, arguments)) };
+    let length = if long { Length::Long } else { Length::Short };
+    let perform = || raw(number, arguments);
+    answer(demo::outside(thread, number as u32, length, perform, |result| {
+        rooms.map(|room| if result >= 0 { room } else { NOTHING })
+    }))
+}
+
+extern "C" fn poll(list: usize, count: usize, timeout: c_int) -> isize {
+    let room = (list, count * size_of::<libc::pollfd>());
+    waits(libc::SYS_poll, [list, count, timeout as isize as usize, 0, 0, 0], timeout != 0, [room])
+}
+
+extern "C" fn ppoll(list: usize, count: usize, time: usize, mask: usize) -> isize {
+    let room = (list, count * size_of::<libc::pollfd>());
+    // The kernel would write what is left of the time into the program's constant.
+    let mut left = time_at(time);
+    let pointer = if time == 0 { 0 } else { &raw mut left as usize };
+    waits(libc::SYS_ppoll, [list, count, pointer, mask, 8, 0], true, [room])
+}
+
+fn time_at(pointer: usize) -> libc::timespec {
+    if pointer == 0 {
+        return libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    }
+    // SAFETY: the program passes a valid time.
+    unsafe { *(pointer as *const libc::timespec) }
+}
+
+extern "C" fn select(count: usize, reads: usize, writes: usize, others: usize, time: usize) -> isize {
+    let bytes = count.div_ceil(64) * 8;
+    let set = |address: usize| if address == 0 { NOTHING } else { (address, bytes) };
+    let left = if time == 0 { NOTHING } else { (time, size_of::<libc::timeval>()) };
+    let rooms = [set(reads), set(writes), set(others), left];
+    waits(libc::SYS_select, [count, reads, writes, others, time, 0], true, rooms)
+}
+
+extern "C" fn epoll_wait(fd: usize, events: usize, most: usize, timeout: c_int) -> isize {
+    epoll_pwait(fd, events, most, timeout, 0)
+}
+
+extern "C" fn epoll_pwait(fd: usize, events: usize, most: usize, timeout: c_int, mask: usize) -> isize {
+    let arguments = [fd, events, most, timeout as isize as usize, mask, 8];
+    let Some(thread) = steered() else { return answer(raw(libc::SYS_epoll_pwait, arguments)) };
+    let length = if timeout == 0 { Length::Short } else { Length::Long };
+    let perform = || {
+        let count = raw(libc::SYS_epoll_pwait, arguments);
+        if demo::on() {
+            watched::to_descriptors(fd as c_int, events, count);
+        }
+        count
+    };
+    let count = demo::outside(thread, libc::SYS_epoll_pwait as u32, length, perform, |count| {
+        [up_to(
+            events,
+            count * size_of::<libc::epoll_event>() as isize,
+            most * size_of::<libc::epoll_event>(),
+        )]
+    });
+    if demo::on() {
+        watched::to_data(fd as c_int, events, count);
+    }
+    answer(count)
+}
+
+extern "C" fn epoll_ctl(fd: usize, op: usize, about: usize, event: usize) -> isize {
+    if demo::on() {
+        watched::note(fd as c_int, op as c_int, about as c_int, event);
+    }
+    asks(fd, libc::SYS_epoll_ctl, Length::Short, [fd, op, about, event, 0, 0])
+}
+
+/// What a program hangs on a watched descriptor is often an address, which is another one in a replay. So the record
+/// has the descriptor in its place, and what the program hung on it this time is put back.
+mod watched {
+    use super::*;
+    use crate::spin::Spin;
+
+    #[derive(Clone, Copy)]
+    struct Watch {
+        epoll: c_int,
+        fd: c_int,
+        data: u64,
+    }
+
+    const WATCHES_MAX: usize = 4096;
+    const NONE: Watch = Watch { epoll: 0, fd: 0, data: 0 };
+    static TABLE: Spin<([Watch; WATCHES_MAX], usize)> = Spin::new(([NONE; WATCHES_MAX], 0));
+
+    pub fn note(epoll: c_int, op: c_int, fd: c_int, event: usize) {
+        let mut table = TABLE.lock();
+        let (watches, used) = &mut *table;
+        let known = watches[..*used].iter().position(|watch| watch.epoll == epoll && watch.fd == fd);
+        if op == libc::EPOLL_CTL_DEL {
+            if let Some(at) = known {
+                watches[at] = watches[*used - 1];
+                *used -= 1;
+            }
+            return;
+        }
+        // SAFETY: the program passes a valid event with these operations.
+        let data = if event == 0 { 0 } else { unsafe { (*(event as *const libc::epoll_event)).u64 } };
+        let at = known.unwrap_or(*used);
+        if at < WATCHES_MAX {
+            watches[at] = Watch { epoll, fd, data };
+            *used = (*used).max(at + 1);
+        }
+    }
+
+    fn each(events: usize, count: isize, mut change: impl FnMut(u64) -> Option<u64>) {
+        for at in 0..count.max(0) as usize {
+            // SAFETY: the call wrote this many events.
+            let event = unsafe { &mut *(events as *mut libc::epoll_event).add(at) };
+            if let Some(data) = change(event.u64) {
+                event.u64 = data;
+            }
+        }
+    }
+
+    pub fn to_descriptors(epoll: c_int, events: usize, count: isize) {
+        let table = TABLE.lock();
+        let watches = &table.0[..table.1];
+        each(events, count, |data| {
+            let found = watches.iter().rev().find(|watch| watch.epoll == epoll && watch.data == data);
+            found.map(|watch| watch.fd as u64)
+        });
+    }
+
+    pub fn to_data(epoll: c_int, events: usize, count: isize) {
+        let table = TABLE.lock();
+        let watches = &table.0[..table.1];
+        each(events, count, |fd| {
+            let found = watches.iter().find(|watch| watch.epoll == epoll && watch.fd as u64 == fd);
+            found.map(|watch| watch.data)
+        });
+    }
+}
+
+/// A call that only asks: its result is one piece of memory.
+fn queries(number: c_long, arguments: [usize; 6], room: Room) -> isize {
+    let Some(thread) = steered().filter(|_| demo::on()) else { return answer(raw(number, arguments)) };
+    let perform = || raw(number, arguments);
+    answer(demo::outside(thread, number as u32, Length::Short, perform, |result| {
+        [if result >= 0 { room } else { NOTHING }]
+    }))
+}
+
+extern "C" fn clock_gettime(clock: usize, time: usize) -> isize {
+    queries(libc::SYS_clock_gettime, [clock, time, 0, 0, 0, 0], (time, size_of::<libc::timespec>()))
+}
+
+extern "C" fn gettimeofday(time: usize, zone: usize) -> isize {
+    queries(libc::SYS_gettimeofday, [time, zone, 0, 0, 0, 0], (time, size_of::<libc::timeval>()))
+}
+
+extern "C" fn time(seconds: usize) -> isize {
+    queries(libc::SYS_time, [seconds, 0, 0, 0, 0, 0], (seconds, if seconds == 0 { 0 } else { 8 }))
+}
+
+extern "C" fn getrandom(buffer: usize, bytes: usize, flags: usize) -> isize {
+    queries(libc::SYS_getrandom, [buffer, bytes, flags, 0, 0, 0], (buffer, bytes))
+}
+
+extern "C" fn getentropy(buffer: usize, bytes: usize) -> isize {
+    if getrandom(buffer, bytes, 0) == bytes as isize { 0 } else { -1 }
+}
+
+extern "C" fn getpid() -> isize {
+    queries(libc::SYS_getpid, [0; 6], NOTHING)
+}
+
+extern "C" fn pause() -> isize {
+    waits(libc::SYS_pause, [0; 6], true, [NOTHING])
+}
+
+/// Returns an error number instead of setting it.
+extern "C" fn sigwait(set: *const c_void, signal: *mut c_int) -> isize {
+    const KERNEL_SET_BYTES: usize = 8;
+    let arguments = [set as usize, 0, 0, KERNEL_SET_BYTES, 0, 0];
+    let wait = || loop {
+        let result = raw(libc::SYS_rt_sigtimedwait, arguments);
+        if result != -(libc::EINTR as isize) {
+            return result;
+        }
+    };
+    let result = match steered() {
+        Some(thread) => {
+            demo::outside(thread, libc::SYS_rt_sigtimedwait as u32, Length::Long, wait, |_| [NOTHING])
+        }
+        None => wait(),
+    };
+    if result < 0 {
+        return -result;
+    }
+    // SAFETY: the program passes a valid pointer.
+    unsafe { *signal = result as c_int };
+    0
+}
+
+stand_in! {
+    read;
+    write;
+    readv;
+    writev;
+    recv;
+    recvfrom;
+    recvmsg;
+    send;
+    sendto;
+    sendmsg;
+    socket;
+    accept;
+    accept4;
+    connect;
+    bind;
+    listen;
+    shutdown;
+    setsockopt;
+    getsockopt;
+    getsockname;
+    getpeername;
+    ioctl;
+    close;
+    pipe;
+    pipe2;
+    socketpair;
+    eventfd;
+    poll;
+    ppoll;
+    select;
+    epoll_create;
+    epoll_create1;
+    epoll_ctl;
+    epoll_wait;
+    epoll_pwait;
+    clock_gettime;
+    gettimeofday;
+    time;
+    getrandom;
+    getentropy;
+    getpid;
+    pause;
+    sigwait;
+}

@@ -1,0 +1,238 @@
+//! Recording a demo and giving it again. The program's output passes through here, so that it can be compared.
+
+use super::steering::{self, Outcome, Then};
+use super::{Launch, process};
+use crate::compiler::Refusal;
+use crate::runtime_files::RuntimeFiles;
+use anyhow::Context;
+use raddle_explore::Strategy;
+use raddle_trace::demo::{About, Demo};
+use raddle_trace::journal::Journal;
+use raddle_trace::region::{Message, Region, RegionConfig};
+use raddle_wire::region::{ENV_REGION, option};
+use std::io::{Read, Write};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Most bytes of a demo's journal. Only what is written costs memory.
+const JOURNAL_BYTES_MAX: u64 = 16 << 30;
+
+/// How a demo is recorded.
+pub struct Settings {
+    pub strategy: Strategy,
+    pub seed: u64,
+    pub stable_memory: bool,
+}
+
+/// A program's run with its output passed on.
+struct Passed {
+    status: ExitStatus,
+    timed_out: bool,
+    stdout: u64,
+    stderr: u64,
+}
+
+/// Runs the program and makes a demo of it.
+pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, ExitStatus, Vec<Message>)> {
+    let (strategy, parameters) = settings.strategy.encode(STEPS_UNKNOWN);
+    let config = RegionConfig {
+        observe: 0,
+        steer: settings.strategy.steer(),
+        options: option::DEMO | stable(settings.stable_memory),
+        seed: settings.seed,
+        strategy,
+        parameters,
+        journal_max: JOURNAL_BYTES_MAX,
+        ..RegionConfig::default()
+    };
+    let region = create(&config)?;
+    let passed = pass(launch, &region, settings.stable_memory, false, None)?;
+    let about = About {
+        command: launch.words(),
+        directory: std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default(),
+        strategy: settings.strategy.to_string(),
+        seed: settings.seed,
+        stable_memory: settings.stable_memory,
+        preload: launch.preload,
+        status: process::shell_status(passed.status),
+        stdout: passed.stdout,
+        stderr: passed.stderr,
+        ..About::default()
+    };
+    let demo = Demo::new(about, Journal::read(&region.journal()), &steering::modules(&region));
+    if demo.steps.is_empty() && region.header().images.load(Ordering::Relaxed) == 0 {
+        return Err(Refusal(format!(
+            "no runtime was found in {}; build it with `raddle cc`, or try --preload",
+            launch.program.display()
+        ))
+        .into());
+    }
+    Ok((demo, passed.status, region.messages().0))
+}
+
+/// Steps that a strategy plans for.
+const STEPS_UNKNOWN: u64 = 1000;
+
+fn stable(wanted: bool) -> u64 {
+    if wanted { option::STABLE_MEMORY } else { 0 }
+}
+
+/// What became of a demo that was given again.
+pub enum Replayed {
+    /// The run was the same.
+    Same,
+    /// It could not be given to the end: what was expected and what was found.
+    Hard(String),
+    /// All steps were taken, but something that can be seen is different.
+    Soft(String),
+}
+
+/// Gives a demo again.
+pub fn replay(
+    launch: &Launch,
+    demo: &Demo,
+    silent: bool,
+    timeout: Duration,
+) -> anyhow::Result<(Replayed, ExitStatus)> {
+    let schedule = demo.schedule();
+    let mut config = steering::replay_config(&schedule, 0, Then::RoundRobin)?;
+    config.options |= option::DEMO | stable(demo.about.stable_memory);
+    config.blob = steering::blob(&schedule, &demo.payload())?;
+    let region = create(&config)?;
+    let passed = pass(launch, &region, demo.about.stable_memory, silent, Some(timeout))?;
+    let header = region.header();
+    let steps = header.steps.load(Ordering::Relaxed);
+    let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
+    let found = header.outcome.load(Ordering::Acquire);
+    let outcome = steering::outcome_of(&region, Some(passed.status), found, &header.parties[..count]);
+    let why = region.messages().0.first().map_or(String::new(), |message| format!(" ({})", message.text));
+    let replayed = match outcome {
+        _ if passed.timed_out => Replayed::Hard(format!(
+            "the replay took longer than {} s; {steps} of {} steps were taken",
+            timeout.as_secs(),
+            demo.steps.len()
+        )),
+        Outcome::Ended(status) => compare(demo, status, steps, &passed),
+        outcome => {
+            let expected = demo.steps.get(steps as usize).map_or(String::new(), |step| {
+                format!(
+                    "; expected was thread {} at {} ({})",
+                    demo.about.threads[step.thread as usize],
+                    step.kind.word(),
+                    demo.about.sites[step.site as usize]
+                )
+            });
+            Replayed::Hard(format!("{}{expected}{why}", describe(demo, &outcome, steps)))
+        }
+    };
+    Ok((replayed, passed.status))
+}
+
+fn describe(demo: &Demo, outcome: &Outcome, steps: u64) -> String {
+    let parties = match outcome {
+        Outcome::Diverged(parties) | Outcome::Stuck(parties) | Outcome::Deadlock(parties) => {
+            parties.as_slice()
+        }
+        _ => &[],
+    };
+    let name = |hash: u64| {
+        let known = demo.about.threads.iter().find(|name| steering::thread_hash(name) == hash);
+        known.map_or("another thread", String::as_str)
+    };
+    let found: Vec<String> = parties
+        .iter()
+        .map(|party| {
+            let operation = party.operation.map_or("a memory access", |kind| kind.word());
+            format!("thread {} at {operation} ({})", name(party.path), party.site)
+        })
+        .collect();
+    format!("after {steps} of {} steps: found {}", demo.steps.len(), found.join(", "))
+}
+
+fn compare(demo: &Demo, status: ExitStatus, steps: u64, passed: &Passed) -> Replayed {
+    let about = &demo.about;
+    let mut differences = Vec::new();
+    if process::shell_status(status) != about.status {
+        differences.push(format!("the status is {}, not {}", process::shell_status(status), about.status));
+    }
+    if passed.stdout != about.stdout {
+        differences.push("the standard output differs".to_owned());
+    }
+    if passed.stderr != about.stderr {
+        differences.push("the standard error differs".to_owned());
+    }
+    if steps < demo.steps.len() as u64 {
+        differences.push(format!("only {steps} of {} steps were taken", demo.steps.len()));
+    }
+    if differences.is_empty() { Replayed::Same } else { Replayed::Soft(differences.join(", ")) }
+}
+
+fn create(config: &RegionConfig) -> Result<Region, Refusal> {
+    Region::create(config)
+        .map_err(|error| Refusal(format!("cannot create the memory shared with the program ({error})")))
+}
+
+/// Runs the program; what it prints is passed on (unless `silent`) and hashed.
+fn pass(
+    launch: &Launch,
+    region: &Region,
+    fixed_addresses: bool,
+    silent: bool,
+    timeout: Option<Duration>,
+) -> anyhow::Result<Passed> {
+    let mut command = Command::new(&launch.program);
+    command.args(&launch.arguments).env(ENV_REGION, region.env_value());
+    if launch.preload {
+        command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
+    }
+    if fixed_addresses || launch.fixed_addresses {
+        process::fix_addresses_of(&mut command);
+    }
+    process::die_with_us(&mut command);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+    let stdout = child.stdout.take().context("the program has no standard output")?;
+    let stderr = child.stderr.take().context("the program has no standard error")?;
+    let copy_out = std::thread::spawn(move || hash_and_copy(stdout, (!silent).then(std::io::stdout)));
+    let copy_err = std::thread::spawn(move || hash_and_copy(stderr, (!silent).then(std::io::stderr)));
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    let mut timed_out = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if timeout.is_some_and(|timeout| started.elapsed() > timeout) && !timed_out {
+            timed_out = true;
+            // It may have ended by itself in this moment.
+            let _ = child.kill();
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
+    };
+    let stdout = copy_out.join().map_err(|_| anyhow::anyhow!("cannot pass on the program's output"))?;
+    let stderr = copy_err.join().map_err(|_| anyhow::anyhow!("cannot pass on the program's errors"))?;
+    Ok(Passed { status, timed_out, stdout, stderr })
+}
+
+fn hash_and_copy(mut from: impl Read, mut to: Option<impl Write>) -> u64 {
+    let mut hash = raddle_wire::step::HASH_START;
+    let mut buffer = [0; 1 << 16];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return hash,
+            Ok(count) => {
+                hash = raddle_wire::step::hash(hash, &buffer[..count]);
+                if let Some(to) = &mut to {
+                    // A reader that has gone away does not end the recording.
+                    let _ = to.write_all(&buffer[..count]).and_then(|()| to.flush());
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return hash,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Steering, from the command line: the same seed gives the same run, schedules and demos can be given again, and random
+//! schedules reach what enumeration reaches.
+
+mod common;
+
+use common::{raddle, run, succeed};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How often things are repeated; `RADDLE_TEST_CASES` says otherwise.
+fn cases(default: u32) -> u32 {
+    std::env::var("RADDLE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
+/// Compiles a program of the corpus.
+fn build(folder: &Path, name: &str) -> PathBuf {
+    let program = folder.join(Path::new(name).file_name().unwrap());
+    succeed(
+        raddle()
+            .args(["cc", "-std=gnu11", "-O0", "-g", "-pthread", "-I"])
+            .arg(corpus().join("include"))
+            .arg(corpus().join(format!("{name}.c")))
+            .arg("-o")
+            .arg(&program),
+    );
+    program
+}
+
+/// What `raddle explore --json` says, without the paths of schedules.
+fn explore(folder: &Path, program: &Path, options: &[&str]) -> BTreeMap<String, (u64, u64)> {
+    let output = run(raddle()
+        .args(["-q", "explore", "--json", "--no-schedules", "--keep"])
+        .arg(folder.join("kept"))
+        .args(options)
+        .arg("--")
+        .arg(program));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let json: serde_json::Value = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    let outcomes = json["outcomes"].as_array().expect("a list of outcomes");
+    outcomes
+        .iter()
+        .map(|outcome| {
+            let what = format!("{} {}", outcome["ending"], outcome["stdout"]);
+            (what, (outcome["count"].as_u64().unwrap(), outcome["first_run"].as_u64().unwrap()))
+        })
+        .collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = cases(40).to_string();
+    for name in ["explore/lost_update", "deadlock/abba", "explore/order_violation"] {
+        let program = build(folder.path(), name);
+        for strategy in ["random", "round-robin", "pct:3", "pos", "surw", "delay:2"] {
+            let options = ["--strategy", strategy, "--runs", &runs, "--seed", "5"];
+            let first = explore(folder.path(), &program, &options);
+            let again = explore(folder.path(), &program, &options);
+            assert_eq!(first, again, "{name} under {strategy}, forked twice");
+            let mut started = options.to_vec();
+            started.extend(["--exec", "--workers", "1"]);
+            assert_eq!(first, explore(folder.path(), &program, &started), "{name} under {strategy}, started");
+        }
+    }
+}
+
+/// Two increments by load and store: enumeration gives the results 1 and 2, and so must chance.
+#[test]
+fn random_runs_reach_all_outcomes() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "explore/lost_update");
+    let plain = build(folder.path(), "explore/lost_update_plain");
+    let outputs = |program: &Path, options: &[&str]| -> Vec<String> {
+        explore(folder.path(), program, options).into_keys().collect()
+    };
+    let both = [r#"{"exit":0} "1\n""#, r#"{"exit":0} "2\n""#];
+    for strategy in ["random", "pct:3", "pos", "surw", "delay:2"] {
+        assert_eq!(outputs(&program, &["--runs", "200", "--strategy", strategy]), both, "{strategy}");
+    }
+    assert_eq!(outputs(&plain, &["--runs", "200"]), both[1..], "plain accesses are no scheduling points");
+    for visible in ["shared", "all"] {
+        assert_eq!(outputs(&plain, &["--runs", "200", "--visible", visible]), both, "{visible}");
+    }
+}
+
+#[test]
+fn kept_schedules_are_small_and_show_the_error_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, word) in
+        [("deadlock/abba", "expect deadlock"), ("explore/order_violation", "expect signal 11")]
+    {
+        let program = build(folder.path(), name);
+        let kept = folder.path().join("kept");
+        let output =
+            run(raddle().args(["explore", "--runs", "200", "--keep"]).arg(&kept).arg("--").arg(&program));
+        assert_eq!(output.status.code(), Some(1), "{name}: an error was seen");
+        let schedule = std::fs::read_dir(&kept)
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+            .find(|path| std::fs::read_to_string(path).unwrap().contains(word))
+            .unwrap_or_else(|| panic!("{name}: no schedule with `{word}`"));
+        let parsed =
+            raddle_trace::schedule::Schedule::parse(&std::fs::read_to_string(&schedule).unwrap()).unwrap();
+        assert!(parsed.context_switches() <= 3, "{name}: {} switches", parsed.context_switches());
+        let repeat = cases(5).to_string();
+        let output =
+            run(raddle().args(["replay", "--repeat", &repeat]).arg(&schedule).arg("--").arg(&program));
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text.contains(&format!("shown in {repeat} of {repeat} runs")), "{name}: {text}");
+        std::fs::remove_dir_all(&kept).unwrap();
+    }
+}
+
+/// System calls, epoll, pipes, time, random numbers and signals: recorded and given again.
+#[test]
+fn demos_are_given_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["epoll_server", "pipe_ping_pong", "poll_select", "signal_driven", "time_random"] {
+        let program = build(folder.path(), &format!("replay/{name}"));
+        for strategy in ["queue", "random"] {
+            let demo = folder.path().join(format!("{name}.{strategy}.demo"));
+            succeed(
+                raddle()
+                    .args(["-q", "record", "--demo", "--strategy", strategy, "-o"])
+                    .arg(&demo)
+                    .arg("--")
+                    .arg(&program),
+            );
+            let repeat = cases(3).max(2).to_string();
+            let output = run(raddle().args(["replay", "--repeat", &repeat]).arg(&demo));
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                text.contains(&format!("the same in {repeat} of {repeat} runs")),
+                "{name} under {strategy}: {text}"
+            );
+        }
+    }
+}
+
+/// A demo of another program cannot be enforced, and says so.
+#[test]
+fn a_demo_of_another_program_desynchronises() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) =
+        (build(folder.path(), "replay/time_random"), build(folder.path(), "replay/pipe_ping_pong"));
+    let demo = folder.path().join("one.demo");
+    succeed(raddle().args(["-q", "record", "--demo", "-o"]).arg(&demo).arg("--").arg(&one));
+    let output = run(raddle().arg("replay").arg(&demo).arg("--").arg(&other));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("hard desynchronisation"), "{text}");
+}
+
+#[test]
+fn a_run_that_takes_too_long_says_where_its_threads_are() {
+    let folder = common::folder(&[(
+        "stuck.c",
+        "#include <pthread.h>\n#include <unistd.h>\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         static void *f(void *a) { pthread_mutex_lock(&m); for (;;) sched_yield(); return a; }\n\
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); return 0; }\n",
+    )]);
+    let program = folder.path().join("stuck");
+    succeed(
+        raddle()
+            .args(["cc", "-pthread", "-D_GNU_SOURCE", "-include", "sched.h"])
+            .arg(folder.path().join("stuck.c"))
+            .arg("-o")
+            .arg(&program),
+    );
+    let outcomes = explore(folder.path(), &program, &["--runs", "1", "--timeout", "1"]);
+    let text = format!("{outcomes:?}");
+    assert!(text.contains("timed-out"), "{text}");
+}
