@@ -6,4 +6,5 @@ pub mod external;
 pub mod project;
 pub mod results;
 pub mod setup;
+pub mod strategies;
 pub mod test;

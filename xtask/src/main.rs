@@ -18,8 +18,8 @@ enum Chore {
     Corpus(corpus::Args),
     /// Build real programs from Debian's sources and compare native with recorded runs (opt-in).
     External(external::Args),
-    /// Make docs/results.md from kept bench results.
-    Results,
+    /// Make docs/results.md from kept bench results and the kept table of strategies.
+    Results(results::Args),
     /// Install what is needed, then check formatting, lints and all tests.
     Test(test::Args),
 }
@@ -29,7 +29,7 @@ fn main() -> std::process::ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Corpus(args) => corpus::run(&args),
         Chore::External(args) => external::run(&args),
-        Chore::Results => results::run(),
+        Chore::Results(args) => results::run(&args),
         Chore::Test(args) => test::run(&args),
     };
     match result {

@@ -99,6 +99,8 @@ pub struct Thread {
     pub stops: u32,
     /// The turn of a visible access is not over yet.
     pub owes_turn: bool,
+    /// The thread has yielded or slept since its last turn.
+    pub yields: bool,
     /// In a system call that waits for the outside world.
     pub away: bool,
 
@@ -163,6 +165,7 @@ impl Thread {
             steps: 0,
             stops: 0,
             owes_turn: false,
+            yields: false,
             away: false,
             pthread: AtomicUsize::new(0),
             os_tid: AtomicU32::new(0),
@@ -203,6 +206,7 @@ impl Thread {
         self.steps = 0;
         self.stops = 0;
         self.owes_turn = false;
+        self.yields = false;
         self.away = false;
         self.phase.store(phase::NEW, Ordering::Relaxed);
         self.deferred_count.store(0, Ordering::Relaxed);

@@ -33,6 +33,7 @@ pub mod outcome;
 mod predict;
 mod record;
 mod scheme;
+mod steer;
 mod trace;
 
 pub use measure::{Bench, Subject};
@@ -50,6 +51,7 @@ const GROUPS: &[(&str, Run)] = &[
     ("predict", predict::run),
     ("record", record::run),
     ("scheme", scheme::run),
+    ("steer", steer::run),
     ("trace", trace::run),
 ];
 

@@ -232,14 +232,23 @@ impl Sched {
         entry.request = request;
         entry.grant.store(0, Ordering::Relaxed);
         if !matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
+            // A thread that is woken for its turn comes by here again: its operation is not a new one.
+            if entry.phase != Phase::Waiting {
+                entry.drawn = false;
+            }
             entry.phase = Phase::Waiting;
             entry.ticket = ticket;
-            entry.drawn = false;
         }
         if self.replay.active() {
             return schedule::arrive(self, thread);
         }
         if self.chosen == NOBODY {
+            self.choose();
+        }
+        if self.chosen == me && core::mem::take(&mut thread.yields) {
+            // It has yielded or slept since its last turn: somebody else goes, if anybody can. Only now, because what
+            // others may choose from must not depend on how far this thread has come by itself.
+            self.entries[me as usize].yielded = true;
             self.choose();
         }
         if self.chosen == me {
@@ -761,11 +770,9 @@ pub fn is_cancelled(thread: &Thread) -> bool {
     thread.sched != NOBODY && lock().entry(thread).cancelled
 }
 
-/// The thread lets others go first.
-pub fn yielded(thread: &Thread) {
-    if thread.sched != NOBODY {
-        lock().entry(thread).yielded = true;
-    }
+/// The thread lets others go first when its turn comes.
+pub fn yielded(thread: &mut Thread) {
+    thread.yields = true;
 }
 
 pub fn barrier_init(address: usize, count: u32) {
