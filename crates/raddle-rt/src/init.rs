@@ -156,6 +156,7 @@ fn attach(path: &core::ffi::CStr) {
 
 /// What is the same for every run of the program.
 fn prepare(header: &'static Header) {
+    interpose::system::find_all();
     if header.processor != 0 {
         real::stay_on(header.processor - 1);
     }

@@ -31,22 +31,29 @@ type Six = extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
 /// about cancellation and about the kernel's fast ways to tell the time.
 macro_rules! stand_in {
     ($($name:ident;)*) => {
-        mod entry {
-            use super::{Six, steer, thread};
+        #[allow(non_upper_case_globals)]
+        mod behind {
             use crate::real::Real;
+            $(pub static $name: Real = Real::new(match core::ffi::CStr::from_bytes_with_nul(
+                concat!(stringify!($name), "\0").as_bytes(),
+            ) {
+                Ok(name) => name,
+                Err(_) => panic!("function names have no inner NUL"),
+            });)*
+        }
+        mod entry {
+            use super::{Six, behind, steer, thread};
             $(pub extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
-                static REAL: Real = Real::new(match core::ffi::CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes(),
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("function names have no inner NUL"),
-                });
                 let ours = steer::on() && thread::observed().is_some();
-                let function = if ours { super::$name as *const () as usize } else { REAL.get() };
+                let function = if ours { super::$name as *const () as usize } else { behind::$name.get() };
                 // SAFETY: both are C functions with at most six integer arguments.
                 let function = unsafe { core::mem::transmute::<usize, Six>(function) };
                 function(a, b, c, d, e, f)
             })*
+        }
+        /// Finds all functions now: a signal handler may be the first to call one, and must not look it up.
+        pub fn find_all() {
+            $(behind::$name.find();)*
         }
         mod exported {
             use super::entry;
