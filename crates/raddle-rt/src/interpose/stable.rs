@@ -34,7 +34,8 @@ pub fn start() {
 
 #[inline]
 pub fn owns(memory: *mut c_void) -> bool {
-    (BASE..BASE + (RANGES << RANGE_BITS)).contains(&(memory as usize))
+    // Other memory may lie there when the range is not in use.
+    on() && (BASE..BASE + (RANGES << RANGE_BITS)).contains(&(memory as usize))
 }
 
 /// The beginning of each range: where the next new block lies, and the free blocks of each size.
