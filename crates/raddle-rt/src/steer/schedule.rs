@@ -314,14 +314,7 @@ fn diverge(sched: &mut Sched, index: usize, expected: Option<StepWord>) -> ! {
 
 /// Nobody has moved for a while.
 pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
-    // A thread that has been woken, or is in its turn, may be without a processor for long on a loaded machine. Only the
-    // caller is known to be awake for another reason.
-    let caller = real::gettid();
-    let on_the_way = |entry: &Entry| {
-        matches!(entry.phase, Phase::Running | Phase::Waiting | Phase::Acting)
-            && entry.os_tid != caller
-            && !watch::asleep(entry.os_tid)
-    };
+    let on_the_way = |entry: &Entry| entry.phase == Phase::Running && !watch::asleep(entry.os_tid);
     if sched.entries[..sched.used].iter().any(on_the_way) && elapsed_ms < stuck_ms {
         return;
     }
@@ -331,9 +324,7 @@ pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
     });
     match due {
         // The thread whose turn it is sleeps in the kernel: give it some time.
-        Some(index)
-            if matches!(sched.entries[index].phase, Phase::Running | Phase::Acting)
-                && elapsed_ms < stuck_ms / 4 => {}
+        Some(index) if sched.entries[index].phase == Phase::Running && elapsed_ms < stuck_ms / 4 => {}
         Some(index) => diverge(sched, index, next),
         None if elapsed_ms < stuck_ms / 4 => {}
         None => sched.conclude(outcome::STUCK, |entry| !matches!(entry.phase, Phase::Free | Phase::Ended)),
