@@ -110,6 +110,11 @@ fn after_detection(
         return;
     }
     let _busy = Busy::enter(thread);
+    keep(thread, pc, aux, address, bytes, sized);
+}
+
+/// An access that is news: to the scheduler, and into the trace.
+fn keep(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) {
     steer::access(thread, pc, aux, address, bytes);
     if !init::recording() {
         return;
@@ -149,17 +154,8 @@ fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usiz
             at += here;
         }
     }
-    if !news {
-        return;
-    }
-    steer::access(thread, pc, aux, address, bytes);
-    if !init::recording() {
-        return;
-    }
-    if sized {
-        record::access(thread, pc, aux, address);
-    } else {
-        record::range(thread, pc, aux & !raddle_wire::record::access::SIZE_MASK, address, bytes);
+    if news {
+        keep(thread, pc, aux, address, bytes, sized);
     }
 }
 

@@ -17,6 +17,7 @@
 
 pub mod debugger;
 pub mod journal;
+mod objects;
 mod profile;
 mod schedule;
 pub mod server;
@@ -25,11 +26,13 @@ pub mod strategy;
 mod visible;
 mod watch;
 
+pub use objects::{
+    arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel, is_cancelled, released, signal,
+    signalled, yielded,
+};
 pub use state::{
-    add_child, adopt_main, arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel, come_back,
-    desynchronised, end_thread, has_ended, interrupt, is_cancelled, join_token, leave, next_payload, on,
-    orders_calls, pass_to_main, released, replaying, signal, signalled, start, step_of, stop_steering,
-    yielded,
+    add_child, adopt_main, come_back, desynchronised, end_thread, has_ended, interrupt, join_token, leave,
+    next_payload, on, orders_calls, pass_to_main, replaying, start, step_of, stop_steering,
 };
 
 use crate::demo;

@@ -1,5 +1,6 @@
 //! The scheduler's state: one entry a thread, under one lock, and the futex on which each thread waits for its turn.
 
+use super::objects::{BARRIERS_MAX, Barrier, release};
 use super::{Request, debugger, journal, profile, schedule, strategy};
 use crate::spin::{Spin, SpinGuard};
 use crate::thread::Thread;
@@ -12,7 +13,6 @@ use raddle_wire::step;
 
 /// Threads that one steered run may create in all.
 pub const ENTRIES_MAX: usize = 4096;
-const BARRIERS_MAX: usize = 256;
 
 static ON: AtomicBool = AtomicBool::new(false);
 
@@ -110,13 +110,6 @@ impl Entry {
     }
 }
 
-struct Barrier {
-    address: usize,
-    count: u32,
-    arrived: u32,
-    generation: u32,
-}
-
 pub struct Sched {
     pub entries: [Entry; ENTRIES_MAX],
     /// Entries ever used.
@@ -138,7 +131,7 @@ pub struct Sched {
     pub change_points: [u64; strategy::pct::DEPTH_MAX],
     pub walk: strategy::surw::Walk,
     profiled: bool,
-    barriers: [Barrier; BARRIERS_MAX],
+    pub(super) barriers: [Barrier; BARRIERS_MAX],
 }
 
 // SAFETY: the thread pointers are only followed under the lock or by their own threads.
@@ -195,7 +188,7 @@ static SCHED: Spin<Sched> = Spin::new(Sched {
     change_points: [0; strategy::pct::DEPTH_MAX],
     walk: strategy::surw::Walk::new(),
     profiled: false,
-    barriers: [const { Barrier { address: 0, count: 0, arrived: 0, generation: 0 } }; BARRIERS_MAX],
+    barriers: [const { Barrier::new() }; BARRIERS_MAX],
 });
 
 pub enum Grant {
@@ -472,16 +465,6 @@ impl Sched {
         }
         end_run()
     }
-
-    fn barrier(&mut self, address: usize) -> Option<&mut Barrier> {
-        let at = self
-            .barriers
-            .iter()
-            .position(|b| b.address == address)
-            .or_else(|| self.barriers.iter().position(|b| b.address == 0))?;
-        self.barriers[at].address = address;
-        Some(&mut self.barriers[at])
-    }
 }
 
 /// The run has shown what it was to show.
@@ -683,121 +666,6 @@ pub fn end_thread(thread: &mut Thread) {
 pub fn has_ended(index: u32) -> bool {
     let sched = lock();
     sched.entries[..sched.used].iter().any(|entry| entry.index == index && entry.phase == Phase::Ended)
-}
-
-fn release(sched: &mut Sched, object: usize) {
-    for entry in &mut sched.entries[..sched.used] {
-        if matches!(entry.phase, Phase::Aside | Phase::AsideTimed) && entry.request.object == object {
-            entry.phase = Phase::Waiting;
-        }
-    }
-}
-
-/// An object changed: threads set aside for it may try again. Called inside the releasing thread's turn.
-pub fn released(object: usize) {
-    release(&mut lock(), object);
-}
-
-/// The thread begins to wait on a condition variable or futex word.
-pub fn begin_wait(thread: &Thread, on: usize) {
-    let mut sched = lock();
-    sched.tickets += 1;
-    let ticket = sched.tickets;
-    let entry = sched.entry(thread);
-    entry.waits_on = on;
-    entry.woken = false;
-    entry.ticket = ticket;
-}
-
-/// Has the thread's wait been answered? Ends the wait if so, or if `give_up`.
-pub fn signalled(thread: &Thread, give_up: bool) -> bool {
-    let mut sched = lock();
-    let entry = sched.entry(thread);
-    let woken = entry.woken;
-    if woken || give_up {
-        entry.waits_on = 0;
-        entry.woken = false;
-    }
-    woken
-}
-
-/// Wakes up to `count` threads that wait on `on`; how many there were.
-pub fn signal(on: usize, count: usize) -> usize {
-    let mut sched = lock();
-    let mut woken = 0;
-    while woken < count {
-        let waiters = sched.entries[..sched.used].iter().filter(|e| e.waits_on == on && !e.woken).count();
-        if waiters == 0 {
-            break;
-        }
-        let chosen = match schedule::next_to_wake(&sched, on) {
-            Some(index) => index,
-            None => {
-                let n = if waiters > 1 { (sched.next_random() % waiters as u64) as usize } else { 0 };
-                let used = sched.used;
-                (0..used)
-                    .filter(|&i| sched.entries[i].waits_on == on && !sched.entries[i].woken)
-                    .nth(n)
-                    .unwrap_or(0)
-            }
-        };
-        let entry = &mut sched.entries[chosen];
-        entry.woken = true;
-        if matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
-            entry.phase = Phase::Waiting;
-        }
-        woken += 1;
-    }
-    woken
-}
-
-/// A cancellation request reaches a thread that waits in the runtime.
-pub fn cancel(index: u32) {
-    let mut sched = lock();
-    let used = sched.used;
-    for entry in &mut sched.entries[..used] {
-        if entry.index == index && entry.phase != Phase::Ended {
-            entry.cancelled = true;
-            let waits = matches!(entry.request.kind, step::WAKE | step::SEM_WAIT | step::JOIN);
-            if waits && matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
-                entry.phase = Phase::Waiting;
-            }
-        }
-    }
-}
-
-pub fn is_cancelled(thread: &Thread) -> bool {
-    thread.sched != NOBODY && lock().entry(thread).cancelled
-}
-
-/// The thread lets others go first when its turn comes.
-pub fn yielded(thread: &mut Thread) {
-    thread.yields = true;
-}
-
-pub fn barrier_init(address: usize, count: u32) {
-    if let Some(barrier) = lock().barrier(address) {
-        *barrier = Barrier { address, count, arrived: 0, generation: barrier.generation.wrapping_add(1) };
-    }
-}
-
-/// The thread enters a barrier: its generation, and whether the thread was the last one.
-pub fn arrive_barrier(address: usize) -> (u32, bool) {
-    let mut sched = lock();
-    let Some(barrier) = sched.barrier(address) else { return (0, true) };
-    let generation = barrier.generation;
-    barrier.arrived += 1;
-    let last = barrier.arrived >= barrier.count;
-    if last {
-        barrier.arrived = 0;
-        barrier.generation = generation.wrapping_add(1);
-        release(&mut sched, address);
-    }
-    (generation, last)
-}
-
-pub fn barrier_passed(address: usize, generation: u32) -> bool {
-    lock().barrier(address).is_none_or(|barrier| barrier.generation != generation)
 }
 
 /// In a forked child.
