@@ -108,6 +108,9 @@ pub mod option {
     pub const STABLE_MEMORY: u64 = 1 << 9;
     /// The program runs under a debugger: stop where the run would be ended.
     pub const DEBUGGER: u64 = 1 << 10;
+    /// Steered threads run one at a time between visible operations as well: the next turn begins when everybody has
+    /// come to an operation.
+    pub const ONE_AT_A_TIME: u64 = 1 << 11;
     /// Online detection: end the program at the first report that `raddle` shows.
     pub const HALT_ON_ERROR: u64 = 1 << 32;
     /// Online detection: look for lock orders that can close a cycle.

@@ -230,6 +230,12 @@ pub fn arrive(sched: &mut Sched, thread: &mut Thread) -> Grant {
         }
         return Grant::Wait;
     };
+    if sched.one_at_a_time {
+        if sched.anybody_runs() {
+            return Grant::Wait;
+        }
+        wake_due(sched);
+    }
     if u32::from(expected.thread) != sched.entries[me].schedule_thread {
         return Grant::Wait;
     }
@@ -253,15 +259,7 @@ pub fn advance(sched: &mut Sched) {
         header.steps.store(sched.replay.cursor as u64, Ordering::Relaxed);
     }
     match sched.replay.next() {
-        Some(next) => {
-            let waiting = (0..sched.used).find(|&i| {
-                sched.entries[i].schedule_thread == u32::from(next.thread)
-                    && sched.entries[i].phase == Phase::Waiting
-            });
-            if let Some(index) = waiting {
-                sched.wake(index);
-            }
-        }
+        Some(_) => wake_due(sched),
         None if sched.replay.active() => {
             // Threads that already wait at an operation may be past their stop.
             let missed = (0..sched.used).find(|&i| {
@@ -278,6 +276,21 @@ pub fn advance(sched: &mut Sched) {
             sched.chosen = NOBODY;
             sched.choose();
         }
+    }
+}
+
+/// Wakes the thread of the next step, if it has come to its operation and may begin.
+pub fn wake_due(sched: &mut Sched) {
+    let Some(next) = sched.replay.next() else { return };
+    if sched.one_at_a_time && sched.anybody_runs() {
+        // The last one to arrive, to end or to go to sleep does it.
+        return;
+    }
+    let waiting = (0..sched.used).find(|&i| {
+        sched.entries[i].schedule_thread == u32::from(next.thread) && sched.entries[i].phase == Phase::Waiting
+    });
+    if let Some(index) = waiting {
+        sched.wake(index);
     }
 }
 
@@ -314,9 +327,30 @@ fn diverge(sched: &mut Sched, index: usize, expected: Option<StepWord>) -> ! {
 
 /// Nobody has moved for a while.
 pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
-    let on_the_way = |entry: &Entry| entry.phase == Phase::Running && !watch::asleep(entry.os_tid);
+    // A thread that has been woken, or is in its turn, may be without a processor for long on a loaded machine. Only the
+    // caller is known to be awake for another reason.
+    let caller = real::gettid();
+    let on_the_way = |entry: &Entry| {
+        matches!(entry.phase, Phase::Running | Phase::Waiting | Phase::Acting)
+            && entry.os_tid != caller
+            && !watch::asleep(entry.os_tid)
+    };
     if sched.entries[..sched.used].iter().any(on_the_way) && elapsed_ms < stuck_ms {
         return;
+    }
+    if sched.one_at_a_time {
+        let mut passed = false;
+        for entry in &mut sched.entries[..sched.used] {
+            if entry.phase == Phase::Running && watch::asleep(entry.os_tid) {
+                entry.phase = Phase::Away;
+                passed = true;
+            }
+        }
+        if passed {
+            sched.decisions += 1;
+            wake_due(sched);
+            return;
+        }
     }
     let next = sched.replay.next();
     let due = next.and_then(|next| {
@@ -324,7 +358,9 @@ pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
     });
     match due {
         // The thread whose turn it is sleeps in the kernel: give it some time.
-        Some(index) if sched.entries[index].phase == Phase::Running && elapsed_ms < stuck_ms / 4 => {}
+        Some(index)
+            if matches!(sched.entries[index].phase, Phase::Running | Phase::Acting | Phase::Away)
+                && elapsed_ms < stuck_ms / 4 => {}
         Some(index) => diverge(sched, index, next),
         None if elapsed_ms < stuck_ms / 4 => {}
         None => sched.conclude(outcome::STUCK, |entry| !matches!(entry.phase, Phase::Free | Phase::Ended)),

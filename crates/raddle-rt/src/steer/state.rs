@@ -131,6 +131,8 @@ pub struct Sched {
     pub change_points: [u64; strategy::pct::DEPTH_MAX],
     pub walk: strategy::surw::Walk,
     profiled: bool,
+    /// Nobody's turn begins while somebody runs.
+    pub one_at_a_time: bool,
     pub(super) barriers: [Barrier; BARRIERS_MAX],
 }
 
@@ -188,6 +190,7 @@ static SCHED: Spin<Sched> = Spin::new(Sched {
     change_points: [0; strategy::pct::DEPTH_MAX],
     walk: strategy::surw::Walk::new(),
     profiled: false,
+    one_at_a_time: false,
     barriers: [const { Barrier::new() }; BARRIERS_MAX],
 });
 
@@ -316,11 +319,13 @@ impl Sched {
         !others || self.next_random() & 3 == 0
     }
 
+    pub fn anybody_runs(&self) -> bool {
+        self.entries[..self.used].iter().any(|entry| entry.phase == Phase::Running)
+    }
+
     /// Chooses who is next, and wakes it if it is waiting.
     pub fn choose(&mut self) {
-        if strategy::looks_ahead(self.strategy)
-            && self.entries[..self.used].iter().any(|entry| entry.phase == Phase::Running)
-        {
+        if (self.one_at_a_time || strategy::looks_ahead(self.strategy)) && self.anybody_runs() {
             // The last one to arrive chooses.
             self.chosen = NOBODY;
             return;
@@ -509,6 +514,7 @@ pub fn adopt_main(main: &mut Thread) {
     debugger::start(header);
     super::visible::start(header);
     sched.profiled = header.options & option::PROFILE != 0;
+    sched.one_at_a_time = header.options & option::ONE_AT_A_TIME != 0;
     strategy::prepare(&mut sched, header);
     register(&mut sched, main);
     sched.chosen = 0;
@@ -550,7 +556,9 @@ fn drop_out() {
 pub fn leave(thread: &Thread) {
     let mut sched = lock();
     sched.entry(thread).phase = Phase::Away;
-    if !sched.replay.active() && (sched.chosen == thread.sched || sched.chosen == NOBODY) {
+    if sched.replay.active() {
+        schedule::wake_due(&mut sched);
+    } else if sched.chosen == thread.sched || sched.chosen == NOBODY {
         sched.choose();
     }
 }

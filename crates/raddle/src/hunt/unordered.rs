@@ -97,7 +97,8 @@ pub fn shows(
     }))
 }
 
-/// Runs the program along the schedule while recording it, and names the pairs of places that race in that run.
+/// Runs the program along the schedule while recording it, and names the pairs of places that race in that run. One thread
+/// at a time: what a racing read sees, and with it the way that the program takes, is then the same each time.
 fn repeat(
     launch: &Launch,
     schedule: &Schedule,
@@ -110,7 +111,7 @@ fn repeat(
     let config = RegionConfig {
         observe: observe::RECORD,
         steer: steer::REPLAY,
-        options: options | option::MEMORY | option::THEN_ROUND_ROBIN,
+        options: options | option::MEMORY | option::THEN_ROUND_ROBIN | option::ONE_AT_A_TIME,
         blob: steering::blob(schedule, &[])?,
         ..RegionConfig::default()
     };
