@@ -17,7 +17,9 @@ static void t2(void) {
 }
 
 int main(void) {
-    RUN(t1, t2);
-    printf("%d %d %d\n", r1, r2, LOAD(x, rlx));
+    do {
+        RUN(t1, t2);
+        printf("%d %d %d\n", r1, r2, LOAD(x, rlx));
+    } ROUNDS_WITH((STORE(x, 0, rlx), r1 = r2 = 0));
     return 0;
 }

@@ -15,7 +15,9 @@ static void reader(void) {
 }
 
 int main(void) {
-    RUN(writer, reader);
-    printf("%d %d\n", r1, r2);
+    do {
+        RUN(writer, reader);
+        printf("%d %d\n", r1, r2);
+    } ROUNDS_WITH((STORE(x, 0, rlx), r1 = r2 = 0));
     return 0;
 }

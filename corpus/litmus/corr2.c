@@ -18,7 +18,9 @@ static void reader_b(void) {
 }
 
 int main(void) {
-    RUN(write_1, write_2, reader_a, reader_b);
-    printf("%d %d %d %d\n", r1, r2, r3, r4);
+    do {
+        RUN(write_1, write_2, reader_a, reader_b);
+        printf("%d %d %d %d\n", r1, r2, r3, r4);
+    } ROUNDS_WITH((STORE(x, 0, rlx), r1 = r2 = r3 = r4 = 0));
     return 0;
 }

@@ -18,7 +18,9 @@ static void receiver(void) {
 }
 
 int main(void) {
-    RUN(sender, receiver);
-    printf("%d %d\n", r1, r2);
+    do {
+        RUN(sender, receiver);
+        printf("%d %d\n", r1, r2);
+    } ROUNDS_WITH((STORE(flag, 0, rlx), message = r1 = r2 = 0));
     return 0;
 }

@@ -18,7 +18,9 @@ static void read_yx(void) {
 }
 
 int main(void) {
-    RUN(write_x, write_y, read_xy, read_yx);
-    printf("%d %d %d %d\n", r1, r2, r3, r4);
+    do {
+        RUN(write_x, write_y, read_xy, read_yx);
+        printf("%d %d %d %d\n", r1, r2, r3, r4);
+    } ROUNDS_WITH((STORE(x, 0, rlx), STORE(y, 0, rlx), r1 = r2 = r3 = r4 = 0));
     return 0;
 }

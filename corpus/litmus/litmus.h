@@ -23,4 +23,14 @@
 #define LD rlx
 #endif
 
+/* A test runs once, or as often as LITMUS_ROUNDS in the environment says. Between two rounds there are no threads, so what `reset` stores is the initial value of the next. */
+CORPUS_UNUSED static int litmus_left = 1;
+
+__attribute__((constructor)) static void litmus_read_environment(void) {
+    const char *text = getenv("LITMUS_ROUNDS");
+    if (text) litmus_left = atoi(text);
+}
+
+#define ROUNDS_WITH(reset) while (--litmus_left > 0 && (reset, 1))
+
 #endif

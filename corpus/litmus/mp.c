@@ -16,7 +16,9 @@ static void receiver(void) {
 }
 
 int main(void) {
-    RUN(sender, receiver);
-    printf("%d %d\n", r1, r2);
+    do {
+        RUN(sender, receiver);
+        printf("%d %d\n", r1, r2);
+    } ROUNDS_WITH((STORE(message, 0, rlx), STORE(flag, 0, rlx), r1 = r2 = 0));
     return 0;
 }

@@ -25,7 +25,9 @@ static void t3(void) {
 }
 
 int main(void) {
-    RUN(t1, t2, t3);
-    printf("%d\n", r1);
+    do {
+        RUN(t1, t2, t3);
+        printf("%d\n", r1);
+    } ROUNDS_WITH((STORE(x, 0, rlx), nax = r1 = 0));
     return 0;
 }

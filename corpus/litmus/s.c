@@ -15,7 +15,9 @@ static void t2(void) {
 }
 
 int main(void) {
-    RUN(t1, t2);
-    printf("%d %d\n", r1, LOAD(x, rlx));
+    do {
+        RUN(t1, t2);
+        printf("%d %d\n", r1, LOAD(x, rlx));
+    } ROUNDS_WITH((STORE(x, 0, rlx), STORE(y, 0, rlx), r1 = 0));
     return 0;
 }

@@ -31,7 +31,9 @@ static void t2(void) {
 }
 
 int main(void) {
-    RUN(t1, t2);
-    printf("%d %d\n", r1, r2);
+    do {
+        RUN(t1, t2);
+        printf("%d %d\n", r1, r2);
+    } ROUNDS_WITH((STORE(x, 0, rlx), STORE(y, 0, rlx), r1 = r2 = 0));
     return 0;
 }

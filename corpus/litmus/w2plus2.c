@@ -14,7 +14,9 @@ static void t2(void) {
 }
 
 int main(void) {
-    RUN(t1, t2);
-    printf("%d %d\n", LOAD(x, rlx), LOAD(y, rlx));
+    do {
+        RUN(t1, t2);
+        printf("%d %d\n", LOAD(x, rlx), LOAD(y, rlx));
+    } ROUNDS_WITH((STORE(x, 0, rlx), STORE(y, 0, rlx)));
     return 0;
 }

@@ -17,7 +17,9 @@ static void t3(void) {
 }
 
 int main(void) {
-    RUN(t1, t2, t3);
-    printf("%d %d %d\n", r1, r2, r3);
+    do {
+        RUN(t1, t2, t3);
+        printf("%d %d %d\n", r1, r2, r3);
+    } ROUNDS_WITH((STORE(x, 0, rlx), STORE(y, 0, rlx), r1 = r2 = r3 = 0));
     return 0;
 }

@@ -119,6 +119,8 @@ pub mod option {
     pub const LOCK_MISUSE: u64 = 1 << 34;
     /// Online detection: report threads that nobody joined.
     pub const THREAD_LEAKS: u64 = 1 << 35;
+    /// Online detection: atomic loads may read older stores where the language allows it.
+    pub const WEAK: u64 = 1 << 36;
 }
 
 /// Places of [`Header::detect`]: settings of online detection.
@@ -127,7 +129,19 @@ pub mod detect {
     pub const HISTORY_BITS: usize = 0;
     /// Exit status when a report ends the program.
     pub const EXIT_STATUS: usize = 1;
+    /// How a load chooses among the stores that it may read ([`super::weak`]).
+    pub const WEAK_CHOICE: usize = 2;
     pub const COUNT: usize = 4;
+}
+
+/// Values of [`Header::detect`] at [`detect::WEAK_CHOICE`].
+pub mod weak {
+    /// The oldest store with probability 1/2, the next with 1/4, and so on.
+    pub const OLDEST: u32 = 0;
+    /// Each with the same probability.
+    pub const UNIFORM: u32 = 1;
+    /// The newest store with probability 1/2, the one before with 1/4, and so on.
+    pub const NEWEST: u32 = 2;
 }
 
 /// Values of [`Header::strategy`].

@@ -5,6 +5,7 @@
 //! before it. The operation itself is always sequentially consistent on the machine; the order that the program asked
 //! for is what is recorded.
 
+use crate::detect::weak::{Outcome, Wish};
 use crate::steer::{self, Request};
 use crate::thread::{self, Busy, Thread};
 use crate::{detect, export_with_pc, init, record, segment, stripe};
@@ -34,6 +35,8 @@ trait Word: Copy + PartialEq {
     /// The value found; it equals `expected` exactly when `value` was stored.
     unsafe fn cas(at: *mut Self, expected: Self, value: Self) -> Self;
     fn widen(self) -> u128;
+    /// The lowest bits of a value.
+    fn narrow(value: u64) -> Self;
 
     unsafe fn update(at: *mut Self, f: impl Fn(Self) -> Self) -> (Self, Self) {
         // SAFETY: by the caller's contract.
@@ -85,6 +88,9 @@ macro_rules! word {
             fn widen(self) -> u128 {
                 self as u128
             }
+            fn narrow(value: u64) -> Self {
+                value as $int
+            }
         }
     };
 }
@@ -115,6 +121,9 @@ impl Word for u128 {
     fn widen(self) -> u128 {
         self
     }
+    fn narrow(value: u64) -> Self {
+        u128::from(value)
+    }
 }
 
 /// What an operation did: which kind it turned out to be, what it read and what it wrote.
@@ -136,21 +145,39 @@ impl<T> Done<T> {
     }
 }
 
+/// An operation on an atomic object.
+struct Operation<W> {
+    at: *mut W,
+    wish: Wish,
+    mo: i32,
+}
+
+impl<W> Operation<W> {
+    fn kind(&self) -> u8 {
+        match self.wish {
+            Wish::Load => step::LOAD,
+            Wish::Store => step::STORE,
+            Wish::Update | Wish::Exchange { .. } => step::RMW,
+        }
+    }
+}
+
+/// `action` operates on memory, or is told the value to read and then leaves memory alone ([`detect::weak`]).
 #[inline]
-fn perform<W: Word, T>(at: *mut W, kind: u8, mo: i32, action: impl FnOnce() -> Done<T>) -> T {
+fn perform<W: Word, T>(operation: Operation<W>, action: impl FnOnce(Option<W>) -> Done<T>) -> T {
     let thread = thread::current();
     if !thread.observed || thread.busy != 0 || !init::atomics_observed() {
-        return action().result;
+        return action(None).result;
     }
     let pc = thread.caller_pc;
     if !steer::on() {
-        return observe(thread, pc, at, kind, mo, action);
+        return observe(thread, pc, &operation, action);
     }
-    let request = Request { kind, object: at as usize, pc };
+    let request = Request { kind: operation.kind(), object: operation.at as usize, pc };
     let mut action = Some(action);
     let mut act = |thread: &mut Thread| {
         let action = action.take().expect("an operation is performed once");
-        observe(thread, pc, at, kind, mo, action)
+        observe(thread, pc, &operation, action)
     };
     match steer::visible(thread, request, &mut act) {
         Some(result) => result,
@@ -166,12 +193,11 @@ fn perform<W: Word, T>(at: *mut W, kind: u8, mo: i32, action: impl FnOnce() -> D
 fn observe<W: Word, T>(
     thread: &mut Thread,
     pc: u64,
-    at: *mut W,
-    kind: u8,
-    mo: i32,
-    action: impl FnOnce() -> Done<T>,
+    operation: &Operation<W>,
+    action: impl FnOnce(Option<W>) -> Done<T>,
 ) -> T {
     let _busy = Busy::enter(thread);
+    let Operation { at, wish, mo } = *operation;
     let recorded = |action: &mut dyn FnMut() -> Done<T>| {
         let guard = stripe::lock(at as usize);
         let done = action();
@@ -179,11 +205,21 @@ fn observe<W: Word, T>(
         drop(guard);
         (done, sequence)
     };
+    let site = detect::atomic::Site { pc, address: at as usize, log2: W::LOG2 };
+    if detect::weak::on() && W::LOG2 < 4 {
+        thread.steps += 1;
+        // SAFETY: the program accesses this address atomically itself.
+        let memory = || unsafe { W::load(at) }.widen() as u64;
+        return detect::weak::perform(thread, &site, wish, order(mo), memory, |value| {
+            let done = action(value.map(W::narrow));
+            let (effect, mo, written) = (done.effect(), order(done.mo), done.written as u64);
+            Outcome { result: done.result, effect, mo, written }
+        });
+    }
     let mut action = Some(action);
-    let mut once = || (action.take().expect("an operation is performed once"))();
+    let mut once = || (action.take().expect("an operation is performed once"))(None);
     let (done, sequence) = if detect::on() {
-        let site = detect::atomic::Site { pc, address: at as usize, log2: W::LOG2 };
-        detect::atomic::perform(thread, &site, kind != step::LOAD, order(mo), || {
+        detect::atomic::perform(thread, &site, wish != Wish::Load, order(mo), || {
             let (done, sequence) = if init::recording() { recorded(&mut once) } else { (once(), 0) };
             let (effect, mo) = (done.effect(), order(done.mo));
             ((done, sequence), effect, mo)
@@ -214,41 +250,47 @@ fn observe<W: Word, T>(
 }
 
 fn load<W: Word>(at: *mut W, mo: i32) -> W {
-    perform(at, step::LOAD, mo, || {
+    perform(Operation { at, wish: Wish::Load, mo }, |older| {
         // SAFETY: the program asked for this load.
-        let value = unsafe { W::load(at) };
+        let value = older.unwrap_or_else(|| unsafe { W::load(at) });
         Done { op: wire::LOAD, mo, read: value.widen(), written: 0, result: value }
     })
 }
 
 fn store<W: Word>(at: *mut W, value: W, mo: i32) {
-    perform(at, step::STORE, mo, || {
-        // SAFETY: the program asked for this store.
-        unsafe { W::store(at, value, mo) };
+    perform(Operation { at, wish: Wish::Store, mo }, |older| {
+        if older.is_none() {
+            // SAFETY: the program asked for this store.
+            unsafe { W::store(at, value, mo) };
+        }
         Done { op: wire::STORE, mo, read: 0, written: value.widen(), result: () }
     })
 }
 
 fn exchange<W: Word>(at: *mut W, value: W, mo: i32) -> W {
-    perform(at, step::RMW, mo, || {
+    perform(Operation { at, wish: Wish::Update, mo }, |older| {
         // SAFETY: the program asked for this exchange.
-        let old = unsafe { W::swap(at, value) };
+        let old = older.unwrap_or_else(|| unsafe { W::swap(at, value) });
         Done { op: wire::EXCHANGE, mo, read: old.widen(), written: value.widen(), result: old }
     })
 }
 
 fn update<W: Word>(at: *mut W, op: u8, mo: i32, f: impl Fn(W) -> W) -> W {
-    perform(at, step::RMW, mo, || {
-        // SAFETY: the program asked for this update.
-        let (old, new) = unsafe { W::update(at, f) };
+    perform(Operation { at, wish: Wish::Update, mo }, |older| {
+        let (old, new) = match older {
+            Some(old) => (old, f(old)),
+            // SAFETY: the program asked for this update.
+            None => unsafe { W::update(at, f) },
+        };
         Done { op, mo, read: old.widen(), written: new.widen(), result: old }
     })
 }
 
 fn cas<W: Word>(at: *mut W, expected: W, value: W, mo: i32, failure_mo: i32) -> W {
-    perform(at, step::RMW, mo, || {
+    let wish = Wish::Exchange { expected: expected.widen() as u64, failure_mo: order(failure_mo) };
+    perform(Operation { at, wish, mo }, |older| {
         // SAFETY: the program asked for this compare-exchange.
-        let found = unsafe { W::cas(at, expected, value) };
+        let found = older.unwrap_or_else(|| unsafe { W::cas(at, expected, value) });
         if found == expected {
             Done { op: wire::CAS, mo, read: found.widen(), written: value.widen(), result: found }
         } else {

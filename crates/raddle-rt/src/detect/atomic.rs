@@ -26,7 +26,7 @@
 
 use super::state::State;
 use super::vars::{self, Locked, Var};
-use super::{cells, slots, state};
+use super::{cells, slots, state, weak};
 use crate::shadow::{ATOMIC, READ};
 use crate::thread::Thread;
 use raddle_wire::record::access::WRITE;
@@ -44,7 +44,7 @@ const CONSUME: i32 = 1;
 const ACQUIRE: i32 = 2;
 const RELEASE: i32 = 3;
 const ACQ_REL: i32 = 4;
-const SEQ_CST: i32 = 5;
+pub const SEQ_CST: i32 = 5;
 
 pub fn acquires(mo: i32) -> bool {
     matches!(mo, CONSUME | ACQUIRE | ACQ_REL | SEQ_CST)
@@ -100,7 +100,7 @@ pub fn perform<T>(
 }
 
 /// The access itself: atomics race with plain accesses.
-fn note(thread: &mut Thread, site: &Site, effect: Effect) {
+pub fn note(thread: &mut Thread, site: &Site, effect: Effect) {
     if thread.enabled == 0 {
         return;
     }
@@ -181,40 +181,23 @@ fn list_sole(var: &mut Var) {
     var.sole = 0;
 }
 
-fn find_sequence(var: &Var, me: u32) -> *mut vars::Sequence {
-    let mut at = var.sequences;
-    // SAFETY: elements of the list are ours under the lock.
-    while !at.is_null() && unsafe { (*at).thread } != me {
-        // SAFETY: as above.
-        at = unsafe { (*at).next };
-    }
-    at
-}
-
 fn set_sequence(var: &mut Var, me: u32, state: &mut State) {
-    let mut at = find_sequence(var, me);
-    if at.is_null() {
-        let Some(new) = vars::sequences_take() else { return };
-        let clock = super::clock::ObjectClock::NONE;
-        // SAFETY: fresh and ours.
-        unsafe { new.write(vars::Sequence { thread: me, clock, next: var.sequences }) };
-        var.sequences = new;
-        at = new;
-    }
-    // SAFETY: in the list, ours under the lock.
-    unsafe { (*at).clock.assign_from(&mut state.clock) };
+    let mut clock = super::clock::ObjectClock::NONE;
+    clock.assign_from(&mut state.clock);
+    vars::set_sequence(var, me, clock);
 }
 
 fn take_sequence(var: &mut Var, me: u32) -> Option<super::clock::ObjectClock> {
-    let at = find_sequence(var, me);
-    // SAFETY: null or in the list, ours under the lock.
-    unsafe { at.as_mut() }
-        .map(|found| core::mem::replace(&mut found.clock, super::clock::ObjectClock::NONE))
+    vars::sequence_of(var, me)
+        .map(|found| core::mem::replace(found, super::clock::ObjectClock::NONE))
         .filter(|clock| !clock.is_empty())
 }
 
 pub fn fence(thread: &mut Thread, mo: i32) {
     let Some(state) = state::of(thread) else { return };
+    if mo == SEQ_CST && weak::on() {
+        weak::fence(thread, state);
+    }
     if acquires(mo) {
         let State { clock, fence_acquire, .. } = state;
         clock.join(fence_acquire);

@@ -77,6 +77,15 @@ pub struct Clock {
 }
 
 impl Clock {
+    pub const EMPTY: Clock = Clock { times: [0; SLOTS], generation: 0, empty: true };
+
+    /// Notes that a slot has come to an epoch.
+    pub fn set(&mut self, slot: u8, epoch: Epoch) {
+        self.refresh();
+        self.times[usize::from(slot)] = epoch;
+        self.empty = false;
+    }
+
     pub fn clear(&mut self) {
         self.times = [0; SLOTS];
         self.generation = generation();
@@ -215,6 +224,23 @@ impl ObjectClock {
         clock.refresh();
         // SAFETY: reserved.
         unsafe { join(self.times, clock.times.as_ptr(), usize::from(self.width)) };
+    }
+
+    /// Keeps the first epoch that is noted for each slot.
+    pub fn first_at(&mut self, slot: u8, epoch: Epoch) {
+        if !self.reserve(width()) {
+            return;
+        }
+        self.refresh();
+        let at = &mut self.entries()[usize::from(slot)];
+        if *at == 0 {
+            *at = epoch;
+        }
+    }
+
+    /// Is any of the epochs that are noted known to a thread?
+    pub fn any_within(&mut self, clock: &Clock) -> bool {
+        self.entries().iter().zip(&clock.times).any(|(&noted, &known)| noted != 0 && noted <= known)
     }
 
     /// The object knows what the thread knows, and nothing else.

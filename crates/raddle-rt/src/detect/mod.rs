@@ -3,13 +3,14 @@
 //! This is the *observe: detect* setting of the runtime, ThreadSanitizer's job by tsan11's rules (Lidbury's thesis, §3).
 //! Threads carry vector clocks ([`clock`]) that synchronisation passes from one to the other through objects ([`vars`]);
 //! atomics do so by their memory orders ([`atomic`]). Each access is compared with the last ones to the same bytes
-//! ([`cells`]). What is found is told with both stacks ([`history`], [`report`]).
+//! ([`cells`]). Loads may read older stores where the rules allow it ([`weak`]). What is found is told with both stacks ([`history`], [`report`]).
 //!
 //! [`crate::observe`] calls in here, like the recorder: a primitive that emits events is detected with no further work.
 
 pub mod atomic;
 pub mod blocks;
 pub mod cells;
+pub mod channel;
 pub mod clock;
 pub mod history;
 pub mod locks;
@@ -19,7 +20,9 @@ pub mod people;
 pub mod report;
 pub mod slots;
 pub mod state;
+pub mod stores;
 pub mod vars;
+pub mod weak;
 
 use crate::thread::{Busy, Thread};
 use crate::{message, shadow};
@@ -58,6 +61,7 @@ pub fn configure(header: &Header) {
             "cannot reserve 17 TiB of address space for the clocks of synchronisation objects; raise or remove `ulimit -v`"
         ));
     }
+    weak::configure(header);
     ON.store(true, Ordering::Release);
     let alone = header.observe & region::observe::RECORD == 0 && header.steer == region::steer::FREE;
     ALONE.store(alone, Ordering::Release);
@@ -279,10 +283,17 @@ pub fn free(thread: &mut Thread, pc: u64, address: usize) {
     }
 }
 
+/// Memory is unmapped, or something is mapped over it.
+pub fn unmapped(address: usize, bytes: usize) {
+    shadow::clear(address, bytes);
+    vars::forget_range(address, bytes);
+}
+
 pub fn reset_after_fork() {
     stop();
     clock::reset_after_fork();
     slots::reset_after_fork();
     vars::reset_after_fork();
     report::reset_after_fork();
+    weak::reset_after_fork();
 }

@@ -9,6 +9,7 @@
 //! that has found an object and takes its lock looks at the address again.
 
 use super::clock::ObjectClock;
+use super::stores::Buffer;
 use crate::shadow::WINDOW_BITS;
 use crate::spin::{Spin, lock_word, unlock_word};
 use crate::{arena, real};
@@ -45,6 +46,8 @@ pub struct Var {
     /// Threads that wait on the condition.
     pub waiters: u32,
     pub sequences: *mut Sequence,
+    /// The stores of an atomic location, when weak behaviours are shown.
+    pub buffer: Buffer,
 }
 
 const _: () = assert!(size_of::<Var>() <= 128);
@@ -187,6 +190,7 @@ pub fn get_or_make(address: usize) -> Option<Locked> {
             (*at).holder = 0;
             (*at).waiters = 0;
             (*at).sequences = core::ptr::null_mut();
+            (*at).buffer = Buffer::NONE;
             (*at).serial = SERIAL.fetch_add(1, Ordering::Relaxed);
             (*at).next.store(first, Ordering::Relaxed);
             lock_word(&(*at).lock);
@@ -238,6 +242,7 @@ impl Var {
         self.clock.clear();
         self.reads.clear();
         self.drop_sequences();
+        self.buffer.clear();
         self.sole = 0;
         self.holder = 0;
         self.waiters = 0;
@@ -258,10 +263,66 @@ impl Var {
     }
 }
 
+/// The clock of a thread's release sequence, if it has one in the list.
+pub fn sequence_of(var: &mut Var, thread: u32) -> Option<&mut ObjectClock> {
+    let mut at = var.sequences;
+    // SAFETY: elements of the list are ours under the lock.
+    while let Some(sequence) = unsafe { at.as_mut() } {
+        if sequence.thread == thread {
+            return Some(&mut sequence.clock);
+        }
+        at = sequence.next;
+    }
+    None
+}
+
+/// Sets the clock of a thread's release sequence.
+pub fn set_sequence(var: &mut Var, thread: u32, mut clock: ObjectClock) {
+    if let Some(known) = sequence_of(var, thread) {
+        core::mem::swap(known, &mut clock);
+        return clock.clear();
+    }
+    match sequences_take() {
+        Some(new) => {
+            // SAFETY: fresh and ours.
+            unsafe { new.write(Sequence { thread, clock, next: var.sequences }) };
+            var.sequences = new;
+        }
+        None => clock.clear(),
+    }
+}
+
+/// Ends all release sequences but one thread's.
+pub fn keep_sequence(var: &mut Var, thread: u32) {
+    let kept = sequence_of(var, thread).map(|clock| core::mem::replace(clock, ObjectClock::NONE));
+    var.drop_sequences();
+    if let Some(clock) = kept {
+        set_sequence(var, thread, clock);
+    }
+}
+
+/// Pieces larger than this are not searched for objects.
+const FORGET_BYTES_MAX: usize = 1 << 28;
+
+/// Forgets the objects of a large piece by dropping the pages of the index. The objects themselves are not used again.
+fn forget_whole(address: usize, bytes: usize) {
+    let from = (INDEX.load(Ordering::Relaxed) + (address & INDEX_MASK) / 8 * 4).next_multiple_of(4096);
+    let to = (from + bytes / 8 * 4).min(INDEX.load(Ordering::Relaxed) + INDEX_BYTES) & !4095;
+    if to > from {
+        // SAFETY: the range lies in the index, which reads as zero afterwards.
+        unsafe {
+            real::syscall(libc::SYS_madvise, [from, to - from, libc::MADV_DONTNEED as usize, 0, 0, 0]);
+        }
+    }
+}
+
 /// A piece of memory has become something else: the objects in it are gone.
 pub fn forget_range(address: usize, bytes: usize) {
     if INDEX.load(Ordering::Relaxed) == 0 {
         return;
+    }
+    if bytes > FORGET_BYTES_MAX {
+        return forget_whole(address, bytes);
     }
     let end = address.saturating_add(bytes);
     let mut page = address & !4095;

@@ -12,6 +12,7 @@ pub mod condition;
 pub mod create;
 pub mod futex;
 pub mod jump;
+pub mod mapping;
 pub mod memory;
 pub mod modules;
 pub mod mutex;

@@ -11,6 +11,7 @@
 
 use crate::demo::descriptors::{self, Leads};
 use crate::demo::{self, Length, Room};
+use crate::detect::channel::{self, Flow};
 use crate::real;
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread};
@@ -29,8 +30,10 @@ type Six = extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
 
 /// Exports a stand-in for each function. Unless the program is steered, the C library's own does everything: it knows
 /// about cancellation and about the kernel's fast ways to tell the time.
+///
+/// Each says which way it passes something on ([`detect::channel`]).
 macro_rules! stand_in {
-    ($($name:ident;)*) => {
+    ($($name:ident $flow:ident;)*) => {
         #[allow(non_upper_case_globals)]
         mod behind {
             use crate::real::Real;
@@ -42,13 +45,19 @@ macro_rules! stand_in {
             });)*
         }
         mod entry {
-            use super::{Six, behind, steer, thread};
+            use super::{Flow, Six, behind, channel, steer, thread};
             $(pub extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
-                let ours = steer::on() && thread::observed().is_some();
+                let seen = thread::observed().is_some();
+                let ours = steer::on() && seen;
                 let function = if ours { super::$name as *const () as usize } else { behind::$name.get() };
                 // SAFETY: both are C functions with at most six integer arguments.
                 let function = unsafe { core::mem::transmute::<usize, Six>(function) };
-                function(a, b, c, d, e, f)
+                // Steered calls come by when they are made, in their turn.
+                let flow = if seen && !ours { Flow::$flow } else { Flow::None };
+                channel::before(flow, a);
+                let result = function(a, b, c, d, e, f);
+                channel::after(flow, a, result);
+                result
             })*
         }
         /// Finds all functions now: a signal handler may be the first to call one, and must not look it up.
@@ -63,8 +72,12 @@ macro_rules! stand_in {
 }
 
 fn raw(number: c_long, arguments: [usize; 6]) -> isize {
+    let flow = Flow::of(number);
+    channel::before(flow, arguments[0]);
     // SAFETY: as the program asks.
-    unsafe { real::syscall(number, arguments) }
+    let result = unsafe { real::syscall(number, arguments) };
+    channel::after(flow, arguments[0], result);
+    result
 }
 
 /// What the C function returns for a kernel's result.
@@ -593,47 +606,47 @@ extern "C" fn sigwait(set: *const c_void, signal: *mut c_int) -> isize {
 }
 
 stand_in! {
-    read;
-    write;
-    readv;
-    writev;
-    recv;
-    recvfrom;
-    recvmsg;
-    send;
-    sendto;
-    sendmsg;
-    socket;
-    accept;
-    accept4;
-    connect;
-    bind;
-    listen;
-    shutdown;
-    setsockopt;
-    getsockopt;
-    getsockname;
-    getpeername;
-    ioctl;
-    close;
-    pipe;
-    pipe2;
-    socketpair;
-    eventfd;
-    poll;
-    ppoll;
-    select;
-    epoll_create;
-    epoll_create1;
-    epoll_ctl;
-    epoll_wait;
-    epoll_pwait;
-    clock_gettime;
-    gettimeofday;
-    time;
-    getrandom;
-    getentropy;
-    getpid;
-    pause;
-    sigwait;
+    read In;
+    write Out;
+    readv In;
+    writev Out;
+    recv In;
+    recvfrom In;
+    recvmsg In;
+    send Out;
+    sendto Out;
+    sendmsg Out;
+    socket None;
+    accept In;
+    accept4 In;
+    connect Out;
+    bind None;
+    listen None;
+    shutdown Out;
+    setsockopt None;
+    getsockopt None;
+    getsockname None;
+    getpeername None;
+    ioctl None;
+    close Out;
+    pipe None;
+    pipe2 None;
+    socketpair None;
+    eventfd None;
+    poll None;
+    ppoll None;
+    select None;
+    epoll_create None;
+    epoll_create1 None;
+    epoll_ctl Out;
+    epoll_wait In;
+    epoll_pwait In;
+    clock_gettime None;
+    gettimeofday None;
+    time None;
+    getrandom None;
+    getentropy None;
+    getpid None;
+    pause None;
+    sigwait None;
 }

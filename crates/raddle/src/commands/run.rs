@@ -14,7 +14,7 @@ use raddle_findings::{Finding, FindingsFile, Grade, Kind, Suppressions, sarif};
 use raddle_report::{Sources, Style, render};
 use raddle_trace::region::{MessageLevel, RegionConfig};
 use raddle_trace::symbols::Symbolizer;
-use raddle_wire::region::{detect as setting, observe, option, steer};
+use raddle_wire::region::{detect as setting, observe, option, steer, weak};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -30,6 +30,7 @@ use std::path::PathBuf;
 ///   raddle run -- ./server --selftest
 ///   raddle run --suppressions tsan.supp --sarif races.sarif -- ./server --selftest
 ///   raddle run --strategy random --seed 7 bank.c
+///   raddle run --weak --strategy random --seed 7 queue.c
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -51,6 +52,10 @@ pub struct Args {
     /// run free).
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
+    /// Let atomic loads read older stores where C and C++11 allow it. Which of them is chosen by chance, from the seed:
+    /// `oldest` prefers old ones, `newest` new ones, `uniform` none.
+    #[arg(long, value_name = "CHOICE", num_args = 0..=1, require_equals = true, default_missing_value = "oldest", conflicts_with = "trace")]
+    weak: Option<WeakChoice>,
     /// Seed of the run's one source of randomness.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -68,6 +73,24 @@ pub struct Args {
     sarif: Option<PathBuf>,
 }
 
+/// How a load chooses among the stores that it may read.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum WeakChoice {
+    Oldest,
+    Uniform,
+    Newest,
+}
+
+impl WeakChoice {
+    fn encode(self) -> u64 {
+        u64::from(match self {
+            WeakChoice::Oldest => weak::OLDEST,
+            WeakChoice::Uniform => weak::UNIFORM,
+            WeakChoice::Newest => weak::NEWEST,
+        })
+    }
+}
+
 /// Records of history that a thread slot has by default, as a power of two.
 const HISTORY_BITS: u32 = 14;
 
@@ -79,6 +102,7 @@ impl Args {
             (options.detect_deadlocks, option::LOCK_ORDER),
             (options.report_mutex_bugs, option::LOCK_MISUSE),
             (options.report_thread_leaks, option::THREAD_LEAKS),
+            (self.weak.is_some(), option::WEAK),
         ] {
             if wanted {
                 bits |= bit;
@@ -92,6 +116,7 @@ impl Args {
         };
         let history = self.history_size.unwrap_or(options.history_size);
         config.detect[setting::HISTORY_BITS] = u64::from(HISTORY_BITS + history);
+        config.detect[setting::WEAK_CHOICE] = self.weak.map_or(0, WeakChoice::encode);
         config.detect[setting::EXIT_STATUS] = u64::from(options.exitcode.unwrap_or(66));
         if let Some(strategy) = self.strategy {
             config.steer = steer::CONTROL;
