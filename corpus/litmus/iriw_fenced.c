@@ -1,4 +1,5 @@
-/* Independent reads of independent writes with a fence between the two loads of each reader. Seeing the stores in different orders ("1 0 1 0") is forbidden only by seq_cst fences. */
+/* Independent reads of independent writes with a fence between the two loads of each reader. In C11 even seq_cst fences do not forbid that the stores are seen in different orders ("1 0 1 0") when the stores are relaxed
+ * (C++20 does); with seq_cst stores they do. */
 #include "litmus.h"
 
 #ifndef MIDDLE1

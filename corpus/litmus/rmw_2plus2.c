@@ -1,5 +1,4 @@
-/* 2+2W with read-modify-writes as second stores: each adds to what the other thread stored, or to nothing, and both may come first in modification order ("1 1": neither addition saw the store, and
- * both were overwritten). */
+/* 2+2W with read-modify-writes as second stores. Both additions may come before the other thread's store in modification order ("1 1"): no interleaving gives that, and only seq_cst forbids it. */
 #include "litmus.h"
 
 static atomic_int x, y;

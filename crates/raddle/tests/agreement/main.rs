@@ -83,7 +83,7 @@ fn the_runtime_and_the_reference_agree() {
     let at = |name: &str| folder.path().join(name);
     let program = at("script");
     succeed(raddle().args(["cc", "-O0", "-g", "-pthread"]).arg(at("script.c")).arg("-o").arg(&program));
-    let cases = std::env::var("RADDLE_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
+    let cases = std::env::var("RADDLE_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (mut racing, mut clean) = (0, 0);
     for case in 0..cases {
         let mut random = Random(case);
