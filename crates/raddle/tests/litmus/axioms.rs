@@ -382,7 +382,7 @@ impl Execution<'_> {
             if !causal.union(&sc).has_cycle() {
                 found.executable.insert(line.to_owned());
             }
-            if !causal.union(self.mo).union(&self.from_reads()).has_cycle() {
+            if !causal.union(self.mo).union(&self.before_writes()).has_cycle() {
                 found.interleaved.insert(line.to_owned());
             }
         }
@@ -399,7 +399,7 @@ impl Execution<'_> {
     }
 
     /// From a read to the writes that come after what it read.
-    fn from_reads(&self) -> Relation {
+    fn before_writes(&self) -> Relation {
         let mut relation = Relation::new(self.events.len());
         for (reader, writer) in self.rf.iter().enumerate() {
             for later in self.all().filter(|&later| later != reader) {
