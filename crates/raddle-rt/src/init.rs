@@ -20,6 +20,8 @@ static KEEP_REDUNDANT: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicBool = AtomicBool::new(false);
 /// A second thread exists or has existed.
 static THREADED: AtomicBool = AtomicBool::new(false);
+/// Some module of the program was compiled with hooks.
+static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
 static IMAGE: AtomicU32 = AtomicU32::new(0);
 
 /// The region's header, once attached.
@@ -42,6 +44,12 @@ pub fn keep_redundant() -> bool {
 
 pub fn records_allocations() -> bool {
     ALLOCATIONS.load(Ordering::Relaxed)
+}
+
+/// Do the accesses of library functions matter? Not in a program none of whose own accesses are seen.
+#[inline]
+pub fn instrumented() -> bool {
+    INSTRUMENTED.load(Ordering::Relaxed)
 }
 
 /// Are plain accesses and atomics observed at this moment?
@@ -82,9 +90,15 @@ pub fn stop_observing() {
     thread.enabled = 0;
 }
 
-/// Called by the constructors of instrumented modules and by our own; the first call wins.
+/// Called by the constructors of instrumented modules.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {
+    INSTRUMENTED.store(true, Ordering::Relaxed);
+    start();
+}
+
+/// The first call wins.
+fn start() {
     if STARTED.swap(true, Ordering::AcqRel) {
         return;
     }
@@ -227,7 +241,7 @@ pub fn become_child() {
 
 /// Runs before the constructors of the program and of the compilers' modules.
 extern "C" fn constructor(_argc: c_int, _argv: usize, _envp: usize) {
-    __tsan_init();
+    start();
 }
 
 #[used]

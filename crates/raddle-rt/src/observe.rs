@@ -78,6 +78,9 @@ const fn ends_segment(op: SyncOp) -> bool {
 pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let bytes = 1usize << (aux & raddle_wire::record::access::SIZE_MASK);
     if bytes > 8 || (address & 7) + bytes > 8 {
+        if bytes == 16 && address & 7 == 0 && !detect::on() {
+            return pair(thread, pc, aux, address);
+        }
         return range_with(thread, pc, aux, address, bytes, true);
     }
     let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
@@ -92,6 +95,17 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
         if init::recording() {
             record::access(thread, pc, aux, address);
         }
+    }
+}
+
+/// Two whole cells, which is what vectorised loops access.
+#[inline]
+fn pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+    let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
+    let first = shadow::note(thread, address, 0xff, read);
+    if shadow::note(thread, address + 8, 0xff, read) || first || init::keep_redundant() {
+        let _busy = Busy::enter(thread);
+        keep(thread, pc, aux, address, 16, true);
     }
 }
 

@@ -21,6 +21,10 @@
 
 use crate::arena;
 use crate::thread::Thread;
+use core::arch::x86_64::{
+    __m128i, _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_load_si128,
+    _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128, _mm_xor_si128,
+};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 pub const WINDOW_BITS: u32 = 45;
@@ -140,6 +144,53 @@ pub fn clear(address: usize, bytes: usize) {
     }
 }
 
+/// Which of a cell's four entries, as bits, stand in which relation to a new access.
+pub struct Lanes {
+    /// Made by the same segment, and covers the new access.
+    pub redundant: u32,
+    /// Made by the same segment.
+    pub same: u32,
+    /// Made by the same thread slot, whenever.
+    pub own: u32,
+    /// No access at all.
+    pub zero: u32,
+    /// Covered by the new access.
+    pub covered: u32,
+}
+
+/// Compares a new access with all four entries of a cell at once. An access covers another if it touches all of its
+/// bytes and is not weaker: `READ` and `ATOMIC` weaken an access.
+#[inline(always)]
+pub fn compare(cell: &Cell, entry: u32) -> Lanes {
+    const WEAKER: i32 = (READ | ATOMIC) as i32;
+    // SAFETY: cells are 16 bytes, aligned and mapped. Other threads may store to them meanwhile, one aligned word at a
+    // time, which the machine's load tolerates.
+    unsafe {
+        let old = _mm_load_si128(core::ptr::from_ref(cell).cast());
+        let new = _mm_set1_epi32(entry as i32);
+        let none = _mm_setzero_si128();
+        let (bytes, weaker) = (_mm_set1_epi32(0xff), _mm_set1_epi32(WEAKER));
+        let lanes = |wrong: __m128i| _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(wrong, none))) as u32;
+        let (only_new, only_old) = (_mm_andnot_si128(old, new), _mm_andnot_si128(new, old));
+        let differs = _mm_xor_si128(old, new);
+        // Zero in a lane: the old access is of the same segment and covers the new one.
+        let segment = _mm_and_si128(differs, _mm_set1_epi32(SEGMENT_MASK as i32));
+        let not_redundant = _mm_or_si128(
+            segment,
+            _mm_or_si128(_mm_and_si128(only_new, bytes), _mm_and_si128(only_old, weaker)),
+        );
+        let not_covered = _mm_or_si128(_mm_and_si128(only_old, bytes), _mm_and_si128(only_new, weaker));
+        let other = _mm_and_si128(differs, _mm_set1_epi32(0xff << SID_SHIFT));
+        Lanes {
+            redundant: lanes(not_redundant),
+            same: lanes(segment),
+            own: lanes(other),
+            zero: lanes(old),
+            covered: lanes(not_covered),
+        }
+    }
+}
+
 /// Notes an access in its cell. Returns false when the cell already held a covering access of the same segment.
 ///
 /// `mask` are the bytes of the cell, `read` is [`READ`] or 0.
@@ -150,34 +201,18 @@ pub fn note(thread: &mut Thread, address: usize, mask: u32, read: u32) -> bool {
     }
     let cell = cell(thread.shadow_base, address);
     let entry = thread.segment | mask | read;
-    let mut place = usize::MAX;
-    for (i, slot) in cell.iter().enumerate() {
-        let old = slot.load(Ordering::Relaxed);
-        if old == 0 {
-            if place == usize::MAX {
-                place = i;
-            }
-            continue;
-        }
-        if (old ^ thread.segment) & SEGMENT_MASK == 0 {
-            let covers_bytes = old & mask == mask;
-            // A write covers a read: whatever conflicts with the read conflicts with the write.
-            let covers_kind = old & READ == 0 || read != 0;
-            if covers_bytes && covers_kind {
-                return false;
-            }
-            let covered = old & 0xff & !mask == 0 && (read == 0 || old & READ != 0);
-            if covered {
-                place = i;
-            }
-        } else if (old >> SID_SHIFT) & 0xff == thread.sid && place == usize::MAX {
-            // An older segment of the same thread: nothing will ask for it again.
-            place = i;
-        }
+    // A write covers a read: whatever conflicts with the read conflicts with the write.
+    let Lanes { redundant, same, own, zero, covered } = compare(cell, entry);
+    if redundant != 0 {
+        return false;
     }
-    if place == usize::MAX {
-        place = (thread.next_random() >> 8) as usize & 3;
-    }
+    // What the same segment has done less of can go, and so can older segments of the same thread: nothing will ask for
+    // them again.
+    let place = match (same & covered, own & !same | zero) {
+        (0, 0) => (thread.next_random() >> 8) as usize & 3,
+        (0, free) => free.trailing_zeros() as usize,
+        (less, _) => less.trailing_zeros() as usize,
+    };
     cell[place].store(entry, Ordering::Relaxed);
     true
 }

@@ -13,12 +13,8 @@
 
 use super::state::State;
 use super::{history, report, state};
-use crate::shadow::{self, ATOMIC, EPOCH_SHIFT, READ, SEGMENT_MASK, SID_SHIFT};
+use crate::shadow::{self, ATOMIC, EPOCH_SHIFT, READ, SID_SHIFT};
 use crate::thread::Thread;
-use core::arch::x86_64::{
-    __m128i, _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_load_si128,
-    _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128, _mm_xor_si128,
-};
 use core::sync::atomic::Ordering;
 use raddle_wire::record::access::{SIZE_MASK, WRITE};
 
@@ -42,30 +38,10 @@ fn slot_of(entry: u32) -> u32 {
     entry >> SID_SHIFT & 0xff
 }
 
-/// Compares a new access with all four entries of a cell at once. An access covers another if it touches all of its
-/// bytes and is not weaker: `READ` and `ATOMIC` weaken an access.
+/// Compares a new access with all four entries of its cell.
 #[inline(always)]
 fn look(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32) -> Look {
-    const WEAKER: i32 = (READ | ATOMIC) as i32;
-    // SAFETY: cells are 16 bytes, aligned and mapped. Other threads may store to them meanwhile, one aligned word at a
-    // time, which the machine's load tolerates.
-    let (redundant, own, zero, covered) = unsafe {
-        let old = _mm_load_si128(core::ptr::from_ref(cell).cast());
-        let new = _mm_set1_epi32(entry as i32);
-        let none = _mm_setzero_si128();
-        let (bytes, weaker) = (_mm_set1_epi32(0xff), _mm_set1_epi32(WEAKER));
-        let lanes = |wrong: __m128i| _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(wrong, none))) as u32;
-        let (only_new, only_old) = (_mm_andnot_si128(old, new), _mm_andnot_si128(new, old));
-        let differs = _mm_xor_si128(old, new);
-        // Zero in a lane: the old access is of the same segment and covers the new one.
-        let not_redundant = _mm_or_si128(
-            _mm_and_si128(differs, _mm_set1_epi32(SEGMENT_MASK as i32)),
-            _mm_or_si128(_mm_and_si128(only_new, bytes), _mm_and_si128(only_old, weaker)),
-        );
-        let not_covered = _mm_or_si128(_mm_and_si128(only_old, bytes), _mm_and_si128(only_new, weaker));
-        let other = _mm_and_si128(differs, _mm_set1_epi32(0xff << SID_SHIFT));
-        (lanes(not_redundant), lanes(other), lanes(old), lanes(not_covered))
-    };
+    let shadow::Lanes { redundant, own, zero, covered, .. } = shadow::compare(cell, entry);
     if redundant != 0 {
         return Look { place: REDUNDANT, race: 0 };
     }

@@ -101,6 +101,10 @@ fn create_observed(
     routine: Routine,
     argument: *mut c_void,
 ) -> c_int {
+    // The runtime's own work is none of the program's, down to the `memset` that fills a new clock; and what glibc
+    // releases meanwhile belonged to a thread that is gone (its thread-local memory on a stack that is used again):
+    // glibc knows that, and no clock does. Creating a thread is no place where this one can be cancelled.
+    let busy = thread::Busy::enter(thread);
     let Some(block) = threads::allocate(thread.index) else { return libc::EAGAIN };
     // SAFETY: the structure is ours until the thread exists.
     unsafe {
@@ -116,12 +120,8 @@ fn create_observed(
         // SAFETY: the program passes initialised attributes.
         unsafe { c::pthread_attr_getdetachstate(attr, &mut detached) };
     }
-    // What glibc releases meanwhile belonged to a thread that is gone (its thread-local memory on a stack that is used
-    // again): glibc knows that, and no clock does. Creating a thread is no place where this one can be cancelled.
-    let busy = thread::Busy::enter(thread);
     // SAFETY: `enter` calls the program's routine with its argument.
     let result = unsafe { c::pthread_create(handle, attr, enter, block.cast()) };
-    drop(busy);
     if result != 0 {
         threads::discard(block);
         return result;
@@ -132,6 +132,7 @@ fn create_observed(
     steer::add_child(thread, unsafe { &mut *block });
     // SAFETY: as above.
     detect::fork(thread, unsafe { &mut *block }, pc);
+    drop(busy);
     observe::sync(thread, pc, SyncOp::Fork, index as usize, 0);
     let running = if detached == libc::PTHREAD_CREATE_DETACHED {
         phase::RUNNING | phase::DETACHED

@@ -4,7 +4,7 @@
 //! difference, the bytes up to there.
 
 use crate::thread;
-use crate::{arch, export_with_pc, observe};
+use crate::{arch, export_with_pc, init, observe};
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::record::access::{LIBRARY, WRITE};
@@ -87,7 +87,7 @@ pub unsafe fn real_memset(dst: *mut u8, byte: c_int, bytes: usize) {
 #[inline]
 fn touch(address: usize, bytes: usize, aux: u8) {
     let thread = thread::current();
-    if thread.enabled != 0 && thread.busy == 0 {
+    if thread.enabled != 0 && thread.busy == 0 && init::instrumented() {
         let pc = thread.caller_pc;
         observe::range(thread, pc, aux | LIBRARY, address, bytes);
     }
@@ -155,7 +155,7 @@ fn length_up_to(s: *const c_char, max: usize) -> usize {
 
 fn watching() -> bool {
     let thread = thread::current();
-    thread.enabled != 0 && thread.busy == 0
+    thread.enabled != 0 && thread.busy == 0 && init::instrumented()
 }
 
 /// How many bytes two strings are compared over, terminator or first difference included.
