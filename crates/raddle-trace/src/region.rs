@@ -191,6 +191,15 @@ impl Region {
         self.report_entry(ix).state.store(answer, Ordering::Release);
     }
 
+    /// Tells the program the settings that its own wishes lead to; before the answer to their entry.
+    pub fn answer_settings(&self, options: u64, detect: &[u64; region::detect::COUNT]) {
+        let header = self.header();
+        header.options_answered.store(options, Ordering::Release);
+        for (cell, &value) in header.detect_answered.iter().zip(detect) {
+            cell.store(value, Ordering::Release);
+        }
+    }
+
     /// As the runtime does; for tests.
     pub fn write_report(&self, words: &[u64]) {
         let ix = self.header().reports.fetch_add(1, Ordering::AcqRel) as usize;

@@ -3,7 +3,9 @@
 //! The format is [`raddle_wire::report`]. The words come from a program that may have gone wrong in any way: lengths are
 //! clamped to what is there, unknown items are skipped, and what is missing stays empty.
 
-use raddle_wire::report::{self as wire, count_of, dependency, kind, lock, party, small_of, tag, tag_of};
+use raddle_wire::report::{
+    self as wire, count_of, dependency, kind, lock, party, small_of, tag, tag_of, text,
+};
 
 /// What kind of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,37 @@ impl ReportKind {
             other => ReportKind::Unknown(other),
         }
     }
+}
+
+/// What a program says about how it wants to be looked at, instead of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Defaults {
+    pub options: String,
+    pub suppressions: String,
+}
+
+/// The program's own wishes, if the words are that and no report.
+pub fn decode_defaults(words: &[u64]) -> Option<Defaults> {
+    let mut found = None;
+    let mut rest = words;
+    while let Some((&head, after)) = rest.split_first() {
+        let (item, next) = after.split_at(count_of(head).min(after.len()));
+        rest = next;
+        if tag_of(head) != tag::TEXT {
+            continue;
+        }
+        let defaults = found.get_or_insert_with(Defaults::default);
+        let Some((&length, words)) = item.split_first() else { continue };
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        match small_of(head) {
+            text::OPTIONS => defaults.options = text,
+            text::SUPPRESSIONS => defaults.suppressions = text,
+            _ => {}
+        }
+    }
+    found
 }
 
 /// A lock that a party holds, and the stack where it was taken.

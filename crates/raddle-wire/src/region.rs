@@ -211,6 +211,12 @@ pub struct Header {
     pub journal_max: u64,
     /// See [`detect`].
     pub detect: [u64; detect::COUNT],
+    /// As `options` and `detect`, but with what the program itself wants ([`crate::report::text`]): valid once `raddle` has
+    /// answered the program's texts.
+    pub options_answered: AtomicU64,
+    pub detect_answered: [AtomicU64; detect::COUNT],
+    /// Grows when the program has too much memory: the runtime is to forget what it can do without.
+    pub forget: AtomicU32,
 
     // Written by the program.
     /// Process that attached first; other processes run unobserved.
@@ -445,6 +451,9 @@ impl Header {
             blob_bytes,
             journal_max: 0,
             detect: [0; detect::COUNT],
+            options_answered: AtomicU64::new(0),
+            detect_answered: [const { AtomicU64::new(0) }; detect::COUNT],
+            forget: AtomicU32::new(0),
             claimed_pid: AtomicU32::new(0),
             images: AtomicU32::new(0),
             state: AtomicU32::new(state::NONE),

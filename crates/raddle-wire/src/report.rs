@@ -17,6 +17,7 @@
 //! | `PARTY` | thread index | [`party`] word, address, frames innermost first |
 //! | `LOCK`, of the party before it | [`lock`] bits | object, frames where it was acquired |
 //! | `BLOCK` | thread index | start, bytes, frames where it was allocated |
+//! | `TEXT` | one of [`text`] | bytes, the text in words |
 //! | `THREAD` | thread index | parent's index and, above 32 bits, which child it is; two words of name, frames where it was created |
 //!
 //! A reader skips items whose tag it does not know.
@@ -65,6 +66,16 @@ pub mod tag {
     pub const BLOCK: u8 = 4;
     pub const THREAD: u8 = 5;
     pub const DEPENDENCY: u8 = 6;
+    /// A text of the program's, one of [`super::text`]: its length in bytes, then the bytes.
+    pub const TEXT: u8 = 7;
+}
+
+/// `small` of a text item.
+pub mod text {
+    /// What the program's `__tsan_default_options` returns.
+    pub const OPTIONS: u32 = 1;
+    /// What its `__tsan_default_suppressions` returns.
+    pub const SUPPRESSIONS: u32 = 2;
 }
 
 pub mod kind {

@@ -312,3 +312,144 @@ int main(void) {
     assert!(ran.stderr.contains("racy"), "{}", ran.stderr);
     assert!(ran.stderr.contains("100011 threads"), "{}", ran.stderr);
 }
+
+/// A program that hears of its reports and looks into them, as ThreadSanitizer's interface says.
+#[test]
+fn the_program_hears_of_its_reports() {
+    let program = Program::new(
+        r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+extern int __tsan_get_report_data(void *, const char **, int *, int *, int *, int *, int *, int *, int *, void **, unsigned long);
+extern int __tsan_get_report_mop(void *, unsigned long, int *, void **, int *, int *, int *, void **, unsigned long);
+extern int __tsan_get_report_loc(void *, unsigned long, const char **, void **, unsigned long *, unsigned long *, int *, int *, int *, void **, unsigned long);
+extern int __tsan_get_report_mutex(void *, unsigned long, unsigned long *, void **, int *, void **, unsigned long);
+extern int __tsan_get_report_thread(void *, unsigned long, int *, unsigned long *, int *, const char **, int *, void **, unsigned long);
+extern int __tsan_get_report_unique_tid(void *, unsigned long, int *);
+extern void *__tsan_get_current_report(void);
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int *shared;
+void __tsan_on_report(void *report) {
+    const char *what, *type;
+    int count, stacks, mops, locs, mutexes, threads, tids, size, write, atomic, tid, fd, suppressable, destroyed, running, parent;
+    unsigned long id, start, bytes, os;
+    const char *name;
+    void *at, *trace[8];
+    __tsan_get_report_data(report, &what, &count, &stacks, &mops, &locs, &mutexes, &threads, &tids, trace, 8);
+    printf("%s, %d stacks, %d accesses, %d places, %d mutexes, %d threads\n", what, stacks, mops, locs, mutexes, tids);
+    if (report != __tsan_get_current_report()) puts("another report");
+    for (int i = 0; i < mops; i++) {
+        __tsan_get_report_mop(report, i, &tid, &at, &size, &write, &atomic, trace, 8);
+        printf("%s of %d at +%ld by one of us: %d, stack: %d\n", write ? "write" : "read", size, (long)((char *)at - (char *)shared), tid > 0, trace[0] != 0);
+    }
+    for (int i = 0; i < locs; i++) {
+        __tsan_get_report_loc(report, i, &type, &at, &start, &bytes, &tid, &fd, &suppressable, trace, 8);
+        printf("%s of %lu bytes, here: %d\n", type, bytes, (void *)start == shared);
+    }
+    for (int i = 0; i < mutexes; i++) {
+        __tsan_get_report_mutex(report, i, &id, &at, &destroyed, trace, 8);
+        printf("our mutex: %d\n", at == &m);
+    }
+    if (__tsan_get_report_mop(report, mops, &tid, &at, &size, &write, &atomic, trace, 8)) puts("too many");
+    for (int i = 0; i < threads; i++) {
+        __tsan_get_report_thread(report, i, &tid, &os, &running, &name, &parent, trace, 8);
+        if (tid > 0 && parent != 0) puts("another parent");
+    }
+    if (!__tsan_get_report_unique_tid(report, 0, &tid)) puts("nobody");
+    fflush(stdout);
+}
+static void *with_lock(void *unused) {
+    pthread_mutex_lock(&m);
+    shared[1] = 1;
+    pthread_mutex_unlock(&m);
+    return unused;
+}
+static void *without(void *unused) {
+    usleep(100000);
+    return (void *)(long)(shared[1] + (unused != 0));
+}
+int main(void) {
+    pthread_t a, b;
+    shared = malloc(8);
+    pthread_create(&a, 0, with_lock, 0);
+    pthread_create(&b, 0, without, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    free(shared);
+    return 0;
+}
+"#,
+    );
+    let ran = program.run("", &[]);
+    ran.expect(1, &["data-race"]);
+    assert_eq!(
+        ran.stdout,
+        "data-race, 0 stacks, 2 accesses, 1 places, 1 mutexes, 2 threads\n\
+         read of 4 at +4 by one of us: 1, stack: 1\n\
+         write of 4 at +4 by one of us: 1, stack: 1\n\
+         heap of 8 bytes, here: 1\n\
+         our mutex: 1\n"
+    );
+}
+
+#[test]
+fn a_program_can_bring_its_own_options_and_suppressions() {
+    let with = |functions: &str| Program::new(&format!("{RACE}\n{functions}"));
+    let options =
+        with("const char *__tsan_default_options(void) { return \"exitcode=55:halt_on_error=1\"; }");
+    let ran = options.run("", &[]);
+    ran.expect(55, &["data-race"]);
+    assert_eq!(ran.stdout, "", "it ended at the first report");
+    // The environment has the last word.
+    let ran = options.run("halt_on_error=0", &[]);
+    ran.expect(55, &["data-race"]);
+    assert_eq!(ran.stdout, "end\n");
+
+    let suppressions =
+        with("const char *__tsan_default_suppressions(void) { return \"race:racy_body\\n\"; }");
+    suppressions.run("", &[]).expect(0, &[]);
+    let wrong = with("const char *__tsan_default_suppressions(void) { return \"nonsense\"; }").run("", &[]);
+    wrong.expect(1, &["data-race"]);
+    assert!(wrong.stderr.contains("__tsan_default_suppressions:1"), "{}", wrong.stderr);
+}
+
+/// The memory of the detector stays bounded, and a race after everything was forgotten is still found.
+#[test]
+fn a_memory_limit_forgets_accesses_and_nothing_else() {
+    let program = Program::new(
+        r#"
+#include <pthread.h>
+#include <stdlib.h>
+static char *large;
+static int shared;
+enum { BYTES = 32 << 20 };
+static void *touch(void *unused) {
+    for (int round = 0; round < 12; round++)
+        for (int i = 0; i < BYTES; i += 8) large[i] = (char)round;
+    return unused;
+}
+static void *racy(void *unused) { shared++; return unused; }
+int main(void) {
+    pthread_t a, b;
+    large = malloc(BYTES);
+    pthread_create(&a, 0, touch, 0);
+    pthread_join(a, 0);
+    pthread_create(&a, 0, racy, 0);
+    pthread_create(&b, 0, racy, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+"#,
+    );
+    let limited = program.run("", &["--memory-limit", "40"]);
+    limited.expect(1, &["data-race"]);
+    assert!(limited.stderr.contains("accesses were forgotten"), "{}", limited.stderr);
+    let other = program.run("memory_limit_mb=40", &[]);
+    assert!(other.stderr.contains("accesses were forgotten"), "{}", other.stderr);
+    let free = program.run("", &[]);
+    free.expect(1, &["data-race"]);
+    assert!(!free.stderr.contains("forgotten"), "{}", free.stderr);
+}

@@ -4,3 +4,4 @@ pub mod annotate;
 pub mod atomic;
 pub mod interface;
 pub mod plain;
+pub mod reports;

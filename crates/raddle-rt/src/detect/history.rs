@@ -188,6 +188,7 @@ pub fn push(thread: &mut Thread, pc: u64) {
 #[cold]
 #[inline(never)]
 fn next_part(thread: &mut Thread) -> bool {
+    super::forget_if_asked();
     if thread.sid == 0 || thread.history.is_null() {
         return false;
     }

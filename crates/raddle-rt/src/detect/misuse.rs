@@ -2,7 +2,6 @@
 
 use super::report::{self, Writer};
 use super::{locks, state};
-use crate::init;
 use crate::thread::{Thread, phase};
 use core::sync::atomic::Ordering;
 use raddle_wire::region::option;
@@ -10,8 +9,7 @@ use raddle_wire::report::{FRAMES_MAX, kind, tag};
 
 /// Tells of a misuse at this place, once a place and kind.
 pub fn tell(thread: &mut Thread, pc: u64, what: u32, object: usize) {
-    let wanted = init::header().is_some_and(|header| header.options & option::LOCK_MISUSE != 0);
-    if !wanted || !report::is_first(pc, u64::from(what)) {
+    if !super::wants(option::LOCK_MISUSE) || !report::is_first(pc, u64::from(what)) {
         return;
     }
     let Some(mut writer) = Writer::begin() else { return };

@@ -26,14 +26,18 @@ pub mod weak;
 
 use crate::thread::{Busy, Thread};
 use crate::{message, shadow};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use locks::HeldLock;
 use raddle_wire::record::lock as bits;
+use raddle_wire::region::detect as setting;
 use raddle_wire::report::kind;
 use raddle_wire::{Header, SyncOp, region};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static ALONE: AtomicBool = AtomicBool::new(false);
+/// The run's settings: what `raddle` said, or what it answered to the program's own wishes.
+static OPTIONS: AtomicU64 = AtomicU64::new(0);
+static SETTINGS: [AtomicU64; setting::COUNT] = [const { AtomicU64::new(0) }; setting::COUNT];
 
 /// Is online detection part of this run?
 #[inline(always)]
@@ -47,12 +51,46 @@ pub fn alone() -> bool {
     ALONE.load(Ordering::Relaxed)
 }
 
+/// Is an option ([`region::option`]) wanted?
+pub fn wants(option: u64) -> bool {
+    OPTIONS.load(Ordering::Relaxed) & option != 0
+}
+
+/// The value of a setting ([`setting`]).
+pub fn value_of(setting: usize) -> u64 {
+    SETTINGS[setting].load(Ordering::Relaxed)
+}
+
+fn settle(header: &Header) {
+    let answered = report::announce_defaults();
+    let options = if answered { header.options_answered.load(Ordering::Acquire) } else { header.options };
+    OPTIONS.store(options, Ordering::Relaxed);
+    for (ix, cell) in SETTINGS.iter().enumerate() {
+        let value =
+            if answered { header.detect_answered[ix].load(Ordering::Acquire) } else { header.detect[ix] };
+        cell.store(value, Ordering::Relaxed);
+    }
+}
+
+/// `raddle` says that the program has too much memory: forgets the accesses so far, once for each time it says so. As when
+/// slots start over ([`slots`]), that can hide a race and makes none up.
+#[cold]
+pub fn forget_if_asked() {
+    static FORGOTTEN: AtomicU32 = AtomicU32::new(0);
+    let Some(header) = crate::init::header() else { return };
+    let asked = header.forget.load(Ordering::Relaxed);
+    if FORGOTTEN.swap(asked, Ordering::Relaxed) != asked {
+        shadow::wipe();
+    }
+}
+
 /// Reserves the tables. Called once, before the first thread begins.
 pub fn configure(header: &Header) {
     if header.observe & region::observe::DETECT == 0 {
         return;
     }
-    let history_bits = header.detect[region::detect::HISTORY_BITS];
+    settle(header);
+    let history_bits = value_of(setting::HISTORY_BITS);
     if history_bits != 0 {
         history::configure(1u32.checked_shl((history_bits as u32).saturating_sub(10)).unwrap_or(u32::MAX));
     }
@@ -106,8 +144,7 @@ pub fn join(thread: &mut Thread, ended: *mut Thread) {
 
 /// The program ends: threads that nobody joined are told.
 pub fn finish() {
-    let wanted = |header: &Header| header.options & region::option::THREAD_LEAKS != 0;
-    if on() && crate::init::header().is_some_and(wanted) {
+    if on() && wants(region::option::THREAD_LEAKS) {
         crate::threads::for_each(misuse::leaked);
     }
 }

@@ -45,7 +45,7 @@ fn is_new(key: u64) -> bool {
 /// A thread takes `wanted` while it holds `held`.
 pub fn note(thread: u32, wanted: &HeldLock, held: &[HeldLock]) {
     let Some(header) = init::header() else { return };
-    if header.options & option::LOCK_ORDER == 0 {
+    if !super::wants(option::LOCK_ORDER) {
         return;
     }
     // The set of held locks: the order in which they were taken does not matter for the key.

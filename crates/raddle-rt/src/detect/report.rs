@@ -227,6 +227,22 @@ impl Writer {
         }
     }
 
+    /// A text; false if it does not fit.
+    fn text(&mut self, which: u32, text: &[u8]) -> bool {
+        let count = text.len().div_ceil(8) + 1;
+        if count > REPORT_WORDS / 2 || self.used + 1 + count > REPORT_WORDS {
+            return false;
+        }
+        self.word(wire::head(tag::TEXT, count, which));
+        self.word(text.len() as u64);
+        for piece in text.chunks(8) {
+            let mut bytes = [0; 8];
+            bytes[..piece.len()].copy_from_slice(piece);
+            self.word(u64::from_le_bytes(bytes));
+        }
+        true
+    }
+
     pub fn lock(&mut self, held: &HeldLock) {
         let mode = if held.read { wire::lock::READ } else { 0 };
         self.item(tag::LOCK, mode, &[held.object as u64], &held.frames);
@@ -270,20 +286,49 @@ const ANSWER_WAIT_US: u64 = 5000;
 
 /// The program may want to end here.
 pub fn after(entry: *const ReportEntry) {
+    crate::abi::reports::on_report(entry);
     let Some(header) = init::header() else { return };
-    if header.options & option::HALT_ON_ERROR == 0 {
+    if !super::wants(option::HALT_ON_ERROR) || answer(entry) == wire::state::SUPPRESSED {
         return;
     }
+    header.state.store(raddle_wire::region::state::EXITED, Ordering::Release);
+    real::exit_group(super::value_of(detect::EXIT_STATUS) as i32)
+}
+
+/// Waits for what `raddle` says to an entry.
+fn answer(entry: *const ReportEntry) -> u32 {
+    let mut state = wire::state::COMPLETE;
     for _ in 0..ANSWER_TRIES {
         // SAFETY: the entry lies in the region, which is never unmapped.
-        match unsafe { (*entry).state.load(Ordering::Acquire) } {
-            wire::state::SUPPRESSED => return,
-            wire::state::SHOWN => break,
-            _ => real::sleep_us(ANSWER_WAIT_US),
+        state = unsafe { (*entry).state.load(Ordering::Acquire) };
+        if state != wire::state::COMPLETE {
+            break;
+        }
+        real::sleep_us(ANSWER_WAIT_US);
+    }
+    state
+}
+
+/// Tells `raddle` what the program itself wants, if it says so, and waits until it was heard. True if it was.
+pub fn announce_defaults() -> bool {
+    let texts = [
+        (wire::text::OPTIONS, crate::abi::reports::default_options()),
+        (wire::text::SUPPRESSIONS, crate::abi::reports::default_suppressions()),
+    ];
+    if texts.iter().all(|(_, text)| text.is_none()) {
+        return false;
+    }
+    let Some(mut writer) = Writer::begin() else { return false };
+    for (which, text) in texts {
+        let Some(text) = text else { continue };
+        if !writer.text(which, text.to_bytes()) {
+            crate::message::warning(format_args!(
+                "the program's default options or suppressions are longer than {} bytes and are ignored",
+                wire::REPORT_BYTES / 2
+            ));
         }
     }
-    header.state.store(raddle_wire::region::state::EXITED, Ordering::Release);
-    real::exit_group(header.detect[detect::EXIT_STATUS] as i32)
+    answer(writer.finish()) == wire::state::SHOWN
 }
 
 pub fn reset_after_fork() {

@@ -73,9 +73,9 @@ pub fn on() -> bool {
 }
 
 pub fn configure(header: &Header) {
-    CHOICE.store(header.detect[setting::WEAK_CHOICE] as u32, Ordering::Relaxed);
+    CHOICE.store(super::value_of(setting::WEAK_CHOICE) as u32, Ordering::Relaxed);
     SEED.store(crate::steer::server::seed(header), Ordering::Relaxed);
-    ON.store(header.options & option::WEAK != 0, Ordering::Relaxed);
+    ON.store(super::wants(option::WEAK), Ordering::Relaxed);
 }
 
 pub fn reset_after_fork() {

@@ -2,7 +2,7 @@
 
 use super::record::STEPS_UNKNOWN;
 use super::{Ctx, Exit};
-use crate::launch::detecting::{Ended, detect};
+use crate::launch::detecting::{Audience, Ended, detect};
 use crate::launch::process::describe;
 use crate::launch::target::Target;
 use crate::online::finding::finding;
@@ -13,7 +13,9 @@ use raddle_explore::Strategy;
 use raddle_findings::{Finding, FindingsFile, Grade, Kind, Suppressions, sarif};
 use raddle_report::{Sources, Style, render};
 use raddle_trace::region::{MessageLevel, RegionConfig};
+use raddle_trace::report::{Defaults, RawReport};
 use raddle_trace::symbols::Symbolizer;
+use raddle_trace::tables::Module;
 use raddle_wire::region::{detect as setting, observe, option, steer, weak};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -48,6 +50,10 @@ pub struct Args {
     /// How much each thread remembers of what it did, from 0 to 7: each step doubles it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=7))]
     history_size: Option<u32>,
+    /// Stay below this much memory, in MiB, by forgetting accesses: races between accesses that are far apart in time may
+    /// be missed, what is reported stays right.
+    #[arg(long, value_name = "MIB")]
+    memory_limit: Option<u64>,
     /// Decide which thread goes next: random, round-robin, queue, pct[:DEPTH] or delay[:DELAYS] (default: the threads
     /// run free).
     #[arg(long, value_name = "STRATEGY")]
@@ -133,6 +139,8 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         suppressions.extend(Suppressions::read(path).map_err(anyhow::Error::from_boxed)?);
     }
     let launch = args.target.launch()?;
+    let config = args.config(&options);
+    let memory_max = args.memory_limit.or(options.memory_limit_mb).map(|mib| mib << 20);
     let mut listener = Listener {
         suppressions,
         known: BTreeSet::new(),
@@ -142,18 +150,16 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         sources: Sources::new(vec![std::env::current_dir().unwrap_or_default()]),
         print: !args.json && options.report_bugs,
         all: args.all,
-        options: &options,
+        args: &args,
+        options,
         ctx,
     };
-    let ended = detect(&launch, &args.config(&options), args.trace.as_deref(), |report, modules| {
-        let mut symbols = Symbolizer::new(modules);
-        listener.hear(finding(&report, &mut symbols))
-    })?;
+    let ended = detect(&launch, &config, args.trace.as_deref(), memory_max, &mut listener)?;
     let (cycles, cut) = lock_orders(&ended.dependencies, &ended.modules);
     for cycle in cycles {
         listener.hear(cycle);
     }
-    let Listener { suppressions, shown, suppressed, held_back, .. } = listener;
+    let Listener { suppressions, shown, suppressed, held_back, options, .. } = listener;
     if args.json {
         eprintln!("{}", serde_json::to_string_pretty(&shown)?);
     }
@@ -171,6 +177,12 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         if cut {
             eprintln!("raddle: note: there were too many lock dependencies; not every cycle was looked for");
         }
+        if ended.forgotten > 0 {
+            eprintln!(
+                "raddle: note: accesses were forgotten {} times to stay below the memory limit; races between accesses far apart in time may have been missed",
+                ended.forgotten
+            );
+        }
         summary(&ended, &shown, suppressed.len(), held_back, launch.preload);
         if options.print_suppressions {
             for used in suppressions.iter().filter(|suppression| suppression.hits > 0) {
@@ -185,15 +197,22 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     })
 }
 
+fn environment() -> String {
+    std::env::var("RADDLE_OPTIONS").unwrap_or_default()
+}
+
 fn read_options(ctx: &Ctx) -> Options {
-    let text = std::env::var("RADDLE_OPTIONS").unwrap_or_default();
-    let (options, problems) = options::parse(&text);
+    let (options, problems) = options::parse(&environment());
+    warn("RADDLE_OPTIONS", &problems, ctx);
+    options
+}
+
+fn warn(of: &str, problems: &[String], ctx: &Ctx) {
     if !ctx.quiet {
         for problem in problems {
-            eprintln!("raddle: warning: RADDLE_OPTIONS: {problem}; it is ignored");
+            eprintln!("raddle: warning: {of}: {problem}; it is ignored");
         }
     }
-    options
 }
 
 /// Takes findings as they come.
@@ -207,8 +226,36 @@ struct Listener<'a> {
     sources: Sources,
     print: bool,
     all: bool,
-    options: &'a Options,
+    args: &'a Args,
+    options: Options,
     ctx: &'a Ctx,
+}
+
+impl Audience for Listener<'_> {
+    fn report(&mut self, report: RawReport, modules: &[Module]) -> bool {
+        let mut symbols = Symbolizer::new(modules);
+        self.hear(finding(&report, &mut symbols))
+    }
+
+    fn defaults(&mut self, wishes: Defaults) -> (u64, [u64; setting::COUNT]) {
+        let (own, problems) = options::parse(&wishes.options);
+        warn("__tsan_default_options", &problems, self.ctx);
+        // The environment has the last word.
+        self.options = options::parse(&format!("{}:{}", wishes.options, environment())).0;
+        self.print = !self.args.json && self.options.report_bugs;
+        let texts = own.suppressions.iter().map(|path| Suppressions::read(path));
+        let text = Suppressions::parse("__tsan_default_suppressions", &wishes.suppressions);
+        for more in texts.chain([text.map_err(Into::into)]) {
+            match more {
+                Ok(more) => self.suppressions.extend(more),
+                Err(error) => {
+                    eprintln!("raddle: warning: {error}; these suppressions of the program are ignored")
+                }
+            }
+        }
+        let config = self.args.config(&self.options);
+        (config.options, config.detect)
+    }
 }
 
 impl Listener<'_> {

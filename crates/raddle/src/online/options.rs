@@ -12,6 +12,8 @@ pub struct Options {
     pub exitcode: Option<u8>,
     /// Powers of two above the default history.
     pub history_size: u32,
+    /// Forget accesses when the program has more memory than this.
+    pub memory_limit_mb: Option<u64>,
     pub suppressions: Vec<PathBuf>,
     pub print_suppressions: bool,
     pub report_bugs: bool,
@@ -28,6 +30,7 @@ impl Default for Options {
             halt_on_error: false,
             exitcode: None,
             history_size: 0,
+            memory_limit_mb: None,
             suppressions: Vec::new(),
             print_suppressions: true,
             report_bugs: true,
@@ -60,7 +63,6 @@ const IGNORED: &[&str] = &[
     "io_sync",
     "log_exe_name",
     "log_path",
-    "memory_limit_mb",
     "print_benign",
     "profile_memory",
     "report_atomic_races",
@@ -132,6 +134,7 @@ impl Options {
             "halt_on_error" => self.halt_on_error = flag()?,
             "exitcode" => self.exitcode = Some(number(name, value)?),
             "history_size" => self.history_size = number::<u32>(name, value)?.min(7),
+            "memory_limit_mb" => self.memory_limit_mb = Some(number(name, value)?).filter(|&mib| mib > 0),
             "suppressions" => self.suppressions.push(PathBuf::from(value)),
             "print_suppressions" => self.print_suppressions = flag()?,
             "report_bugs" => self.report_bugs = flag()?,
