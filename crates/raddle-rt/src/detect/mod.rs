@@ -121,6 +121,7 @@ pub fn fork(parent: &mut Thread, child: &mut Thread, pc: u64) {
         return;
     }
     let _busy = Busy::enter(parent);
+    forget_if_asked();
     if let (Some(from), Some(to)) = (state::of(parent), state::of(child)) {
         from.children += 1;
         people::created(parent, child.index, from.children, pc);
