@@ -89,7 +89,11 @@ pub fn analyze(
         edges: 0,
         seconds: start.elapsed().as_secs_f64(),
         incomplete: outcome.incomplete.clone(),
-        outcome: if left.is_empty() { "proven clean".to_owned() } else { left.join(", ") },
+        outcome: match (left.is_empty(), &outcome.incomplete) {
+            (true, None) => "proven clean".to_owned(),
+            (true, Some(_)) => "nothing proven".to_owned(),
+            (false, _) => left.join(", "),
+        },
     });
     if left.is_empty() && outcome.incomplete.is_none() {
         report.verdict = Verdict::Clean("every thread by itself excludes an error".to_owned());
@@ -99,12 +103,13 @@ pub fn analyze(
     progress("abstract interleavings");
     let start = Instant::now();
     let mut space = Space::new(program, options.config());
-    let graph = abstract_explore::explore(
+    let mut graph = abstract_explore::explore(
         &mut space,
         options.abstract_states_max,
         &clock.at_most(options.timeout / 3),
     );
-    let mut suspects = suspect::suspects(&mut space, &graph);
+    let mut suspects = suspect::suspects(&mut space, &graph, clock);
+    graph.incomplete = graph.incomplete.or_else(|| suspects.incomplete.take());
     if outcome.incomplete.is_none() {
         // Both analyses over-approximate, so what either excludes is excluded.
         suspects.races.retain(|race, _| {
@@ -117,7 +122,7 @@ pub fn analyze(
         if outcome.deadlocks.is_empty() {
             suspects.deadlocks.clear();
         }
-        suspects.errors.retain(|site, _| outcome.errors.contains(site));
+        suspects.errors.retain(|site, _| outcome.errors.contains(site) || outcome.wrong.contains(site));
     }
     let count = suspects.races.len() + suspects.deadlocks.len() + suspects.errors.len();
     report.phases.push(Phase {
@@ -128,9 +133,8 @@ pub fn analyze(
         incomplete: graph.incomplete.clone(),
         outcome: format!("{count} suspects"),
     });
-    let abstract_complete = graph.incomplete.is_none();
     let may_spin = outcome.spins || outcome.incomplete.is_some() || wavers(&graph);
-    if abstract_complete && count == 0 && !may_spin {
+    if graph.incomplete.is_none() && count == 0 && !may_spin {
         report.verdict = Verdict::Clean("no abstract interleaving has an error".to_owned());
         return report;
     }
@@ -160,14 +164,15 @@ pub fn analyze(
     let writer = Writer { program, observed: &exploration.observed };
     writer.confirmed(&mut report.findings);
     if exploration.incomplete.is_some() {
-        writer.suspected(&mut space, &graph, &suspects, &mut report.findings);
+        let cut = writer.suspected(&mut space, &graph, &suspects, clock, &mut report.findings);
+        graph.incomplete = graph.incomplete.or(cut);
     } else {
         report.results = exploration.observed.results.iter().cloned().collect();
     }
     report.findings.sort_by(|a, b| {
         (a.benign, a.grade, a.kind, &a.message).cmp(&(b.benign, b.grade, b.kind, &b.message))
     });
-    report.verdict = verdict(&report, &exploration, abstract_complete, may_spin, &graph);
+    report.verdict = verdict(&report, &exploration, may_spin, &graph);
     report
 }
 
@@ -223,6 +228,7 @@ fn leftovers(outcome: &modular::Outcome) -> Vec<String> {
     say(outcome.races.len(), "possible races");
     say(outcome.deadlocks.len(), "places that may deadlock");
     say(outcome.errors.len(), "reachable errors");
+    say(outcome.wrong.len(), "operations that cannot work");
     say(outcome.wavering.len(), "swaps that may fail");
     if outcome.spins {
         left.push("a loop that may spin".to_owned());
@@ -238,19 +244,13 @@ fn situations(observed: &Observed) -> usize {
         + observed.errors.len()
 }
 
-fn verdict(
-    report: &Report,
-    exploration: &Exploration,
-    abstract_complete: bool,
-    may_spin: bool,
-    graph: &Graph,
-) -> Verdict {
+fn verdict(report: &Report, exploration: &Exploration, may_spin: bool, graph: &Graph) -> Verdict {
     if report.serious() > 0 {
         return Verdict::Found;
     }
     match &exploration.incomplete {
         None => Verdict::Clean("every schedule was explored".to_owned()),
-        Some(_) if abstract_complete && !may_spin => {
+        Some(_) if graph.incomplete.is_none() && !may_spin => {
             Verdict::Clean("no abstract interleaving has an error beyond harmless ones".to_owned())
         }
         Some(reason) => {
@@ -364,10 +364,14 @@ impl Writer<'_> {
             let is_benign = benign[&place];
             match merged.get(&group) {
                 Some(&known) if known <= is_benign => continue,
-                _ => merged.insert(group, is_benign),
-            };
+                Some(_) => {
+                    let message = self.race_message(key);
+                    out.retain(|f: &Finding| !(f.kind == Kind::Race && f.message == message));
+                }
+                None => {}
+            }
+            merged.insert(group, is_benign);
             reported.extend([key.sites.0, key.sites.1]);
-            out.retain(|f: &Finding| !(f.kind == Kind::Race && f.message == self.race_message(key)));
             out.push(Finding {
                 kind: Kind::Race,
                 grade: Grade::Confirmed,
@@ -477,20 +481,33 @@ impl Writer<'_> {
         }
     }
 
-    /// What the abstract machine suspects and the concrete one, which did not see everything, has not met.
-    fn suspected(&self, space: &mut Space, graph: &Graph, suspects: &Suspects, out: &mut Vec<Finding>) {
+    /// What the abstract machine suspects and the concrete one, which did not see everything, has not met. Gives a reason
+    /// when it does not come to an end.
+    fn suspected(
+        &self,
+        space: &mut Space,
+        graph: &Graph,
+        suspects: &Suspects,
+        clock: &Clock,
+        out: &mut Vec<Finding>,
+    ) -> Option<String> {
         let keys = suspects.races.keys().map(|race| (race.sites, race.actions, (race.origin, race.cell)));
         let harmless = harmless(self.program, keys);
         let mut benign: BTreeMap<Place, bool> = BTreeMap::new();
         for (race, evidence) in &suspects.races {
             *benign.entry((race.origin, race.cell)).or_insert(true) &= evidence.benign;
         }
+        let known = out.iter().filter(|f| f.kind == Kind::Race).map(|f| f.message.clone());
+        let mut known: BTreeSet<String> = known.collect();
         for (race, evidence) in &suspects.races {
             let place = (race.origin, race.cell);
+            if clock.is_over() {
+                return Some(clock.reason());
+            }
             let key =
                 RaceKey { sites: race.sites, actions: race.actions, origin: race.origin, cell: race.cell };
             let message = self.race_message(&key);
-            if harmless.contains(&place) || out.iter().any(|f| f.kind == Kind::Race && f.message == message) {
+            if harmless.contains(&place) || !known.insert(message.clone()) {
                 continue;
             }
             let parts = vec![
@@ -502,6 +519,9 @@ impl Writer<'_> {
         }
         let confirmed = out.iter().any(|f| f.kind == Kind::Deadlock);
         for (stuck, &state) in suspects.deadlocks.iter().filter(|_| !confirmed) {
+            if clock.is_over() {
+                return Some(clock.reason());
+            }
             let parts = stuck
                 .iter()
                 .map(|&(tid, site)| {
@@ -517,15 +537,22 @@ impl Writer<'_> {
                 path,
             ));
         }
-        for (&site, &(tid, state)) in &suspects.errors {
-            let known = self.program.source.place(self.program.span(site));
-            if out.iter().any(|f| f.kind == Kind::Error && f.parts[0].place == known) {
+        let failed = out.iter().filter(|f| f.kind == Kind::Error).map(|f| f.parts[0].place.clone());
+        let failed: BTreeSet<String> = failed.collect();
+        for (&site, failure) in &suspects.errors {
+            if clock.is_over() {
+                return Some(clock.reason());
+            }
+            if failed.contains(&self.program.source.place(self.program.span(site))) {
                 continue;
             }
-            let parts = vec![self.part(site, self.tid(space, tid), "may be reached".to_owned())];
-            let path = self.path(space, graph, state);
-            out.push(suspected(Kind::Error, false, "an error may be raised".to_owned(), parts, path));
+            let parts = vec![self.part(site, self.tid(space, failure.tid), "may be reached".to_owned())];
+            let path = self.path(space, graph, failure.state);
+            let message =
+                if failure.raised { "an error may be raised" } else { "this operation cannot work" };
+            out.push(suspected(Kind::Error, false, message.to_owned(), parts, path));
         }
+        None
     }
 
     fn path(&self, space: &Space, graph: &Graph, to: StateId) -> Vec<String> {

@@ -9,21 +9,23 @@ use crate::abs::space::{Addr, Space, TidId};
 use crate::abs::step::AbsOp;
 use crate::analyze::harmless;
 use crate::graph::components;
+use crate::limits::Clock;
 use crate::suspect;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
 /// States beyond this many are left out, and the picture says so.
 pub const STATES_MAX: usize = 5_000;
 
 /// States that show an error.
-pub fn error_states(space: &mut Space, graph: &Graph) -> BTreeSet<StateId> {
-    let mut out: BTreeSet<StateId> = graph.failures.values().filter(|f| f.raised).map(|f| f.state).collect();
+pub fn error_states(space: &mut Space, graph: &Graph, clock: &Clock) -> BTreeSet<StateId> {
+    let mut out: BTreeSet<StateId> =
+        graph.failures.values().filter(|f| f.raised || f.certain).map(|f| f.state).collect();
     out.extend(spinning(graph));
-    let races = suspect::suspects(space, graph).races;
+    let races = suspect::suspects(space, graph, clock).races;
     let conflicts = races.keys().map(|race| (race.sites, race.actions, (race.origin, race.cell)));
     let harmless = harmless(space.program, conflicts);
-    for id in graph.ids() {
+    for id in graph.ids().take(STATES_MAX) {
         let standing = graph.standing(space, id);
         let racy = |addr| match space.addr_of(addr) {
             Addr::Cell(origin, cell, _) => !harmless.contains(&(origin, cell)),
@@ -100,14 +102,40 @@ fn lines(space: &Space, graph: &Graph, id: StateId) -> Vec<String> {
     out
 }
 
-pub fn dot(space: &mut Space, graph: &Graph) -> String {
-    let errors = error_states(space, graph);
+/// What the picture does not show.
+fn caption(graph: &Graph, count: usize) -> Option<String> {
+    let cut =
+        (count < graph.states.len()).then(|| format!("the first {count} of {} states", graph.states.len()));
+    let stopped = graph.incomplete.as_ref().map(|why| format!("not all states: {why}"));
+    let parts: Vec<String> = cut.into_iter().chain(stopped).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Distance from the start along the edges that are drawn.
+fn layers(graph: &Graph, count: usize) -> Vec<usize> {
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for edge in graph.edges.iter().filter(|e| e.from.index() < count && e.to.index() < count) {
+        next[edge.from.index()].push(edge.to.index());
+    }
+    let mut layer: Vec<Option<usize>> = vec![None; count];
+    let mut queue: VecDeque<(usize, usize)> = (0..count.min(1)).map(|start| (start, 0)).collect();
+    while let Some((at, distance)) = queue.pop_front() {
+        if layer[at].is_none() {
+            layer[at] = Some(distance);
+            queue.extend(next[at].iter().map(|&to| (to, distance + 1)));
+        }
+    }
+    layer.into_iter().map(|l| l.unwrap_or(0)).collect()
+}
+
+pub fn dot(space: &mut Space, graph: &Graph, clock: &Clock) -> String {
+    let errors = error_states(space, graph, clock);
     let mut out = String::from(
         "digraph states {\n  rankdir=TB;\n  node [shape=box, fontname=\"monospace\", fontsize=9];\n",
     );
     let count = graph.states.len().min(STATES_MAX);
-    if count < graph.states.len() {
-        let _ = writeln!(out, "  label=\"the first {count} of {} states\";", graph.states.len());
+    if let Some(caption) = caption(graph, count) {
+        let _ = writeln!(out, "  label=\"{caption}\";");
     }
     for id in graph.ids().take(count) {
         let quoted = |line: String| line.replace('\\', "\\\\").replace('"', "\\\"");
@@ -124,17 +152,12 @@ pub fn dot(space: &mut Space, graph: &Graph) -> String {
     out
 }
 
-pub fn svg(space: &mut Space, graph: &Graph) -> String {
+pub fn svg(space: &mut Space, graph: &Graph, clock: &Clock) -> String {
     const WIDTH: usize = 260;
     const LINE: usize = 12;
-    let errors = error_states(space, graph);
+    let errors = error_states(space, graph, clock);
     let count = graph.states.len().min(STATES_MAX);
-    let mut layer = vec![0usize; count];
-    for id in graph.ids().take(count) {
-        if let Some(edge) = graph.found_by[id.index()] {
-            layer[id.index()] = layer[graph.edges[edge as usize].from.index()] + 1;
-        }
-    }
+    let layer = layers(graph, count);
     let texts: Vec<Vec<String>> = graph.ids().take(count).map(|id| lines(space, graph, id)).collect();
     let height = texts.iter().map(|t| t.len()).max().unwrap_or(1) * LINE + 10;
     let mut used = vec![0usize; layer.iter().max().map_or(1, |m| m + 1)];
@@ -150,12 +173,8 @@ pub fn svg(space: &mut Space, graph: &Graph) -> String {
          <defs><marker id=\"a\" viewBox=\"0 0 6 6\" refX=\"6\" refY=\"3\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\">\
          <path d=\"M0 0 6 3 0 6z\"/></marker></defs>\n"
     );
-    if count < graph.states.len() {
-        let _ = writeln!(
-            out,
-            "<text x=\"20\" y=\"15\">the first {count} of {} states</text>",
-            graph.states.len()
-        );
+    if let Some(caption) = caption(graph, count) {
+        let _ = writeln!(out, "<text x=\"20\" y=\"15\">{caption}</text>");
     }
     for edge in graph.edges.iter().filter(|e| e.from.index() < count && e.to.index() < count) {
         let ((x1, y1), (x2, y2)) = (at[edge.from.index()], at[edge.to.index()]);

@@ -31,5 +31,5 @@ pub mod syntax;
 pub mod tool;
 
 pub use syntax::core::Program;
-pub use syntax::expand::parse;
+pub use syntax::expand::{Unread, parse, parse_within};
 pub use syntax::source::Source;

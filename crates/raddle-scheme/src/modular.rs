@@ -77,6 +77,8 @@ pub struct Outcome {
     pub wavering: BTreeSet<ExprId>,
     /// Reachable `(error ...)`.
     pub errors: BTreeSet<ExprId>,
+    /// Reachable operations that have no meaning on anything they may be given, such as `(car 1)`.
+    pub wrong: BTreeSet<ExprId>,
     pub threads: usize,
     pub contexts: usize,
     pub rounds: usize,
@@ -85,11 +87,13 @@ pub struct Outcome {
 
 /// Contexts of all threads together.
 const CONTEXTS_MAX: usize = 300_000;
+/// Pairs of accesses that may race; a program with more of them is not worth an enumeration.
+const CANDIDATES_MAX: usize = 200_000;
 
 pub fn analyze(program: &Program, k: usize, clock: &Clock) -> Outcome {
-    let mut run = Run::new(program, k);
+    let mut run = Run::new(program, k, clock);
     let incomplete = run.fixpoint(clock);
-    run.outcome(incomplete)
+    run.outcome(incomplete, clock)
 }
 
 struct Run<'p> {
@@ -103,6 +107,8 @@ struct Run<'p> {
     /// Threads that may end (or fail) with these locks in hand.
     leaks: FxHashSet<(TidId, AddrId)>,
     errors: BTreeSet<ExprId>,
+    /// Operations that could only fail when they were visited last.
+    wrong: BTreeSet<ExprId>,
     /// Whether each swap may succeed and may fail.
     swaps: BTreeMap<ExprId, (bool, bool)>,
     /// Who spawned whom, and where.
@@ -115,10 +121,14 @@ struct Run<'p> {
 }
 
 impl<'p> Run<'p> {
-    fn new(program: &'p Program, k: usize) -> Run<'p> {
+    fn new(program: &'p Program, k: usize, clock: &Clock) -> Run<'p> {
         let mut space = Space::new(program, Config::modular(k));
         let mut store = Root::EMPTY;
         for at in 0..program.vars.len() {
+            if clock.is_over() {
+                // The fixpoint asks next and gives the reason.
+                break;
+            }
             let addr = space.global_addr(VarId(at as u32));
             let unassigned = space.unassigned(VarId(at as u32));
             if addr != HALT {
@@ -137,6 +147,7 @@ impl<'p> Run<'p> {
             joins: FxHashSet::default(),
             leaks: FxHashSet::default(),
             errors: BTreeSet::new(),
+            wrong: BTreeSet::new(),
             swaps: BTreeMap::new(),
             parents: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -165,6 +176,8 @@ impl<'p> Run<'p> {
             self.rounds += 1;
             let before = self.store;
             let count = self.items.len();
+            // Only the last round, in which nothing is new, knows everything that an operation may be given.
+            self.wrong.clear();
             let mut at = 0;
             while at < self.items.len() {
                 if clock.is_over() {
@@ -195,7 +208,11 @@ impl<'p> Run<'p> {
         for &target in targets.iter().flatten() {
             self.joins.insert((tid, site, target, digest.clone()));
         }
-        for succ in self.space.step(view, ctx) {
+        let succs = self.space.step(view, ctx);
+        if self.space.is_wrong(site, &succs) {
+            self.wrong.insert(site);
+        }
+        for succ in succs {
             if let Some(op) = succ.done.filter(|op| op.action.is_cas()) {
                 let (succeeds, fails) = self.swaps.entry(op.site).or_default();
                 *succeeds |= op.action == Action::CasSucceeds;
@@ -252,30 +269,35 @@ impl<'p> Run<'p> {
 
     // ---- what the fixpoint means -----------------------------------------------------------------------------
 
-    fn outcome(mut self, incomplete: Option<String>) -> Outcome {
-        let single = Singles::new(&self);
-        let untrusted = self.untrusted(&single);
-        let trusted = |addr: &AddrId| !untrusted.contains(addr) && single.addr(&self.space, *addr);
-        let effects: Vec<Effect> = self.effects.iter().cloned().collect();
-        let races = self.races(&effects, &single, &trusted);
-        let deadlocks = self.deadlocks(&effects, &single, &trusted);
-        let spins = self.spins();
-        Outcome {
-            races,
-            deadlocks,
-            spins,
-            wavering: self
-                .swaps
-                .iter()
-                .filter(|(_, both)| **both == (true, true))
-                .map(|(&site, _)| site)
-                .collect(),
+    /// Nothing is concluded from a fixpoint that was not reached.
+    fn outcome(mut self, incomplete: Option<String>, clock: &Clock) -> Outcome {
+        let swaps = self.swaps.iter().filter(|(_, both)| **both == (true, true));
+        let mut outcome = Outcome {
+            races: BTreeSet::new(),
+            deadlocks: BTreeSet::new(),
+            spins: false,
+            wavering: swaps.map(|(&site, _)| site).collect(),
             errors: std::mem::take(&mut self.errors),
+            wrong: std::mem::take(&mut self.wrong),
             threads: self.threads.len(),
             contexts: self.items.len(),
             rounds: self.rounds,
             incomplete,
+        };
+        if outcome.incomplete.is_some() {
+            return outcome;
         }
+        let single = Singles::new(&self);
+        let untrusted = self.untrusted(&single);
+        let trusted = |addr: &AddrId| !untrusted.contains(addr) && single.addr(&self.space, *addr);
+        let judged = self.races(&single, &trusted, clock).and_then(|races| {
+            outcome.races = races;
+            outcome.deadlocks = self.deadlocks(&single, &trusted, clock)?;
+            Ok(())
+        });
+        outcome.incomplete = judged.err();
+        outcome.spins = self.spins();
+        outcome
     }
 
     /// Locks that somebody else than the holder may open, or that are used as plain memory.
@@ -306,33 +328,48 @@ impl<'p> Run<'p> {
         out
     }
 
+    /// Pairs of accesses that may happen together. Accesses with the same thread and digest may happen together with the
+    /// same others, so they are judged as one group: a thread of a million writes is compared with itself once.
     fn races(
         &self,
-        effects: &[Effect],
         single: &Singles,
         trusted: &impl Fn(&AddrId) -> bool,
-    ) -> BTreeSet<Candidate> {
-        let mut by_addr: FxHashMap<AddrId, Vec<&Effect>> = FxHashMap::default();
-        for effect in effects {
-            by_addr.entry(effect.op.addr).or_default().push(effect);
+        clock: &Clock,
+    ) -> Result<BTreeSet<Candidate>, String> {
+        type Group = BTreeMap<Action, BTreeSet<ExprId>>;
+        let mut by_addr: FxHashMap<AddrId, FxHashMap<(TidId, &Digest), Group>> = FxHashMap::default();
+        for Effect { tid, op, digest } in &self.effects {
+            let groups = by_addr.entry(op.addr).or_default();
+            groups.entry((*tid, &**digest)).or_default().entry(op.action).or_default().insert(op.site);
         }
         let mut out = BTreeSet::new();
-        for (addr, effects) in by_addr {
+        for (addr, groups) in by_addr {
             let Addr::Cell(origin, cell, _) = self.space.addr_of(addr) else { continue };
-            for (i, a) in effects.iter().enumerate() {
-                for b in &effects[i..] {
-                    let candidate = Candidate { sites: SitePair::new(a.op.site, b.op.site), origin, cell };
-                    if a.op.action.conflicts_with(b.op.action)
-                        && !out.contains(&candidate)
-                        && self.parallel(single, (a.tid, &a.digest), (b.tid, &b.digest))
-                        && !a.digest.held.iter().any(|lock| b.digest.held.contains(lock) && trusted(lock))
-                    {
-                        out.insert(candidate);
+            let groups: Vec<((TidId, &Digest), Group)> = groups.into_iter().collect();
+            for (i, (a, accesses)) in groups.iter().enumerate() {
+                for (b, others) in &groups[i..] {
+                    if clock.is_over() {
+                        return Err(clock.reason());
+                    }
+                    let guarded = a.1.held.iter().any(|lock| b.1.held.contains(lock) && trusted(lock));
+                    if guarded || !self.parallel(single, *a, *b) {
+                        continue;
+                    }
+                    for (action, sites) in accesses {
+                        let conflicting = others.iter().filter(|(other, _)| action.conflicts_with(**other));
+                        for (x, y) in
+                            conflicting.flat_map(|(_, ys)| ys).flat_map(|y| sites.iter().map(move |x| (x, y)))
+                        {
+                            out.insert(Candidate { sites: SitePair::new(*x, *y), origin, cell });
+                            if out.len() > CANDIDATES_MAX {
+                                return Err(format!("more than {CANDIDATES_MAX} pairs of accesses may race"));
+                            }
+                        }
                     }
                 }
             }
         }
-        out
+        Ok(out)
     }
 
     /// Whether two threads may be at these points of theirs at the same time.
@@ -368,64 +405,67 @@ impl<'p> Run<'p> {
         exists(a, before_a, b) && exists(b, before_b, a)
     }
 
+    /// Places on a circle of threads that wait for each other. Places at which the same thread waits for the same with the
+    /// same behind it wait for, and are waited for by, the same others: they are one node.
     fn deadlocks(
         &self,
-        effects: &[Effect],
         single: &Singles,
         trusted: &impl Fn(&AddrId) -> bool,
-    ) -> BTreeSet<ExprId> {
-        struct Point<'a> {
-            tid: TidId,
-            site: ExprId,
-            digest: &'a Digest,
-            lock: Option<AddrId>,
-            target: Option<TidId>,
+        clock: &Clock,
+    ) -> Result<BTreeSet<ExprId>, String> {
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        enum For {
+            Lock(AddrId),
+            Thread(TidId),
         }
+        let leaked: FxHashSet<AddrId> = self.leaks.iter().map(|(_, lock)| *lock).collect();
         let mut out = BTreeSet::new();
-        let mut points: Vec<Point> = Vec::new();
-        for Effect { tid, op, digest } in effects {
+        let mut points: FxHashMap<(TidId, &Digest, For), Vec<ExprId>> = FxHashMap::default();
+        for Effect { tid, op, digest } in &self.effects {
             if op.action == Action::Acquire {
                 // Nothing is known about such a lock; or it is known to be gone for good.
-                let leaked = self.leaks.iter().any(|(_, lock)| *lock == op.addr);
-                if !trusted(&op.addr) || leaked || digest.held.contains(&op.addr) {
+                if !trusted(&op.addr) || leaked.contains(&op.addr) || digest.held.contains(&op.addr) {
                     out.insert(op.site);
                 }
-                points.push(Point { tid: *tid, site: op.site, digest, lock: Some(op.addr), target: None });
+                points.entry((*tid, &**digest, For::Lock(op.addr))).or_default().push(op.site);
             }
         }
         for (tid, site, target, digest) in &self.joins {
-            points.push(Point { tid: *tid, site: *site, digest, lock: None, target: Some(*target) });
+            points.entry((*tid, &**digest, For::Thread(*target))).or_default().push(*site);
         }
-        let next: Vec<Vec<u32>> = points
-            .iter()
-            .enumerate()
-            .map(|(i, a)| {
-                let waits_for = |&(j, b): &(usize, &Point)| {
-                    let elsewhere = a.tid != b.tid || !single.tid(a.tid);
-                    let gate = a.digest.held.iter().any(|lock| b.digest.held.contains(lock) && trusted(lock));
-                    let waits = match (a.lock, a.target) {
-                        (Some(lock), _) => b.digest.held.contains(&lock),
-                        (_, Some(target)) => target == b.tid,
-                        _ => false,
-                    };
-                    waits
-                        && elsewhere
-                        && !gate
-                        && (i != j || !single.tid(a.tid))
-                        && self.parallel(single, (a.tid, a.digest), (b.tid, b.digest))
-                };
-                points.iter().enumerate().filter(waits_for).map(|(j, _)| j as u32).collect()
-            })
-            .collect();
+        let points: Vec<(_, Vec<ExprId>)> = points.into_iter().collect();
+        let mut holders: FxHashMap<For, Vec<u32>> = FxHashMap::default();
+        for (at, ((tid, digest, _), _)) in points.iter().enumerate() {
+            holders.entry(For::Thread(*tid)).or_default().push(at as u32);
+            for &lock in &digest.held {
+                holders.entry(For::Lock(lock)).or_default().push(at as u32);
+            }
+        }
+        let mut next: Vec<Vec<u32>> = Vec::with_capacity(points.len());
+        for ((tid, digest, what), _) in &points {
+            let mut edges = Vec::new();
+            for &at in holders.get(what).into_iter().flatten() {
+                if clock.is_over() {
+                    return Err(clock.reason());
+                }
+                let (other, before, _) = points[at as usize].0;
+                let elsewhere = *tid != other || !single.tid(*tid);
+                let gate = digest.held.iter().any(|lock| before.held.contains(lock) && trusted(lock));
+                if elsewhere && !gate && self.parallel(single, (*tid, digest), (other, before)) {
+                    edges.push(at);
+                }
+            }
+            next.push(edges);
+        }
         let component = components(&next);
         let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
         component.iter().for_each(|c| *sizes.entry(*c).or_default() += 1);
-        for (i, point) in points.iter().enumerate() {
+        for (i, (_, sites)) in points.iter().enumerate() {
             if sizes[&component[i]] > 1 || next[i].contains(&(i as u32)) {
-                out.insert(point.site);
+                out.extend(sites);
             }
         }
-        out
+        Ok(out)
     }
 
     /// Whether a loop of some thread touches shared memory without writing it by plain means.

@@ -21,6 +21,7 @@
 use crate::abs::explore::{Graph, StateId};
 use crate::abs::space::{AddrId, MAIN, Space, TidId};
 use crate::graph::components;
+use crate::limits::Clock;
 use crate::machine::access::{Action, SitePair};
 use crate::syntax::core::{Expr, ExprId, Program};
 use crate::syntax::prim::Touch;
@@ -48,6 +49,8 @@ pub struct Verdicts {
     pub spinning: BTreeMap<(TidId, ExprId), StateId>,
     /// Places at which all threads wait.
     pub stuck: BTreeMap<Vec<(TidId, ExprId)>, StateId>,
+    /// The clock ran out before all states were looked at.
+    pub incomplete: Option<String>,
 }
 
 impl Verdicts {
@@ -66,7 +69,7 @@ impl Verdicts {
     }
 }
 
-pub fn analyze(space: &mut Space, graph: &Graph) -> Verdicts {
+pub fn analyze(space: &mut Space, graph: &Graph, clock: &Clock) -> Verdicts {
     let mut verdicts = Verdicts {
         parallel: BTreeSet::new(),
         conflicts: BTreeMap::new(),
@@ -74,11 +77,16 @@ pub fn analyze(space: &mut Space, graph: &Graph) -> Verdicts {
         unretried: BTreeMap::new(),
         spinning: BTreeMap::new(),
         stuck: BTreeMap::new(),
+        incomplete: None,
     };
     let next = graph.successors();
     // §4.3.1 is the analysis of a language with `cas`, §4.3.2 that of the language that has locks instead.
     let locks = uses(space.program, Action::Acquire) || !uses(space.program, Action::CasSucceeds);
     for id in graph.ids() {
+        if clock.is_over() {
+            verdicts.incomplete = Some(clock.reason());
+            break;
+        }
         let standing = graph.standing(space, id);
         for (i, a) in standing.iter().enumerate() {
             for b in &standing[i + 1..] {
@@ -112,8 +120,8 @@ pub fn analyze(space: &mut Space, graph: &Graph) -> Verdicts {
         }
     }
     verdicts.races = without_harmless(&verdicts.conflicts);
-    unretried(graph, &mut verdicts);
-    spinning(space, graph, &next, &mut verdicts);
+    unretried(graph, &mut verdicts, clock);
+    spinning(space, graph, &next, &mut verdicts, clock);
     verdicts
 }
 
@@ -154,7 +162,7 @@ fn without_harmless(conflicts: &BTreeMap<Conflict, StateId>) -> BTreeMap<Conflic
         .collect()
 }
 
-fn unretried(graph: &Graph, verdicts: &mut Verdicts) {
+fn unretried(graph: &Graph, verdicts: &mut Verdicts, clock: &Clock) {
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); graph.states.len()];
     let mut attempts: BTreeMap<(TidId, ExprId), Vec<u32>> = BTreeMap::new();
     for (at, edge) in graph.edges.iter().enumerate() {
@@ -164,6 +172,10 @@ fn unretried(graph: &Graph, verdicts: &mut Verdicts) {
         }
     }
     for ((tid, site), edges) in attempts {
+        if clock.is_over() {
+            verdicts.incomplete = Some(clock.reason());
+            return;
+        }
         let mut ahead = vec![false; graph.states.len()];
         let mut work: Vec<u32> = edges.iter().map(|&at| graph.edges[at as usize].from.0).collect();
         while let Some(state) = work.pop() {
@@ -184,7 +196,7 @@ fn unretried(graph: &Graph, verdicts: &mut Verdicts) {
 }
 
 /// §4.3.1: a `cas` that fails, cannot succeed, and comes back, while every other thread joins or spins as well.
-fn spinning(space: &mut Space, graph: &Graph, next: &[Vec<u32>], verdicts: &mut Verdicts) {
+fn spinning(space: &mut Space, graph: &Graph, next: &[Vec<u32>], verdicts: &mut Verdicts, clock: &Clock) {
     let component = components(next);
     let count = component.iter().max().map_or(0, |&max| max as usize + 1);
     let mut movers: Vec<BTreeSet<TidId>> = vec![BTreeSet::new(); count];
@@ -203,6 +215,10 @@ fn spinning(space: &mut Space, graph: &Graph, next: &[Vec<u32>], verdicts: &mut 
         }
     }
     for ((state, tid, site), (success, failure)) in outcomes {
+        if clock.is_over() {
+            verdicts.incomplete = Some(clock.reason());
+            return;
+        }
         let c = component[state.index()] as usize;
         if success || !failure || movers[c].is_empty() {
             continue;

@@ -2,32 +2,75 @@
 
 use crate::finding::{Finding, Grade, Kind, Report, Verdict};
 use crate::syntax::source::{Source, Span, SyntaxError};
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Lines of an abstract path that are shown.
 const PATH_LINES_MAX: usize = 12;
+/// Lines of source that one picture of a finding may span.
+const LINES_MAX: usize = 200;
+/// Findings that are shown to a person.
+const FINDINGS_MAX: usize = 100;
 
 fn renderer(color: bool) -> Renderer {
     if color { Renderer::styled() } else { Renderer::plain() }
 }
 
-fn range(source: &Source, span: Span) -> std::ops::Range<usize> {
+/// Where to underline. Of something that covers many lines, the first of them.
+fn range(source: &Source, span: Span) -> Range<usize> {
     let len = source.text.len();
     if span.is_prelude() {
         return 0..0;
     }
-    (span.start as usize).min(len)..(span.end as usize).min(len)
+    let range = (span.start as usize).min(len)..(span.end as usize).min(len);
+    let (lines, _) = source.lines(range.start, range.end);
+    if source.text[lines].lines().take(LINES_MAX + 1).count() <= LINES_MAX {
+        return range;
+    }
+    let (first, _) = source.lines(range.start, range.start);
+    range.start..range.start.max(first.end.saturating_sub(1))
+}
+
+/// Snippets that show the given places, in their order: one where they are close together, else one for each. The
+/// renderer reads all that it is given, which must not be a file of a million lines for each finding.
+fn snippets<'a>(
+    source: &'a Source,
+    marks: &[(AnnotationKind, Range<usize>, Option<&'a str>)],
+) -> Vec<Snippet<'a, Annotation<'a>>> {
+    let show = |marks: &[(AnnotationKind, Range<usize>, Option<&'a str>)]| {
+        let from = marks.iter().map(|mark| mark.1.start).min().unwrap_or(0);
+        let to = marks.iter().map(|mark| mark.1.end).max().unwrap_or(0);
+        let (bytes, line) = source.lines(from, to);
+        let mut snippet =
+            Snippet::source(&source.text[bytes.clone()]).line_start(line).path(source.name.as_str());
+        for (kind, range, label) in marks {
+            let annotation = kind.span(range.start - bytes.start..range.end - bytes.start);
+            snippet = snippet.annotation(match label {
+                Some(label) => annotation.label(*label),
+                None => annotation,
+            });
+        }
+        snippet
+    };
+    let from = marks.iter().map(|mark| mark.1.start).min().unwrap_or(0);
+    let to = marks.iter().map(|mark| mark.1.end).max().unwrap_or(0);
+    let (bytes, _) = source.lines(from, to);
+    if source.text[bytes].lines().take(LINES_MAX + 1).count() <= LINES_MAX {
+        vec![show(marks)]
+    } else {
+        marks.chunks(1).map(show).collect()
+    }
 }
 
 /// All syntax errors of a file.
 pub fn syntax_errors(source: &Source, errors: &[SyntaxError], color: bool) -> String {
     let mut out = String::new();
     for error in errors {
-        let snippet = Snippet::source(&source.text)
-            .path(&source.name)
-            .annotation(AnnotationKind::Primary.span(range(source, error.span)));
-        let mut group = Group::with_title(Level::ERROR.primary_title(&error.message)).element(snippet);
+        let mut group = Group::with_title(Level::ERROR.primary_title(&error.message));
+        for snippet in snippets(source, &[(AnnotationKind::Primary, range(source, error.span), None)]) {
+            group = group.element(snippet);
+        }
         if let Some(help) = &error.help {
             group = group.element(Level::HELP.message(help));
         }
@@ -45,21 +88,21 @@ pub fn finding(source: &Source, finding: &Finding, color: bool) -> String {
     let benign = if finding.benign { "benign " } else { "" };
     let title = format!("{grade} {benign}{}: {}", finding.kind.title(), finding.message);
     let level = if finding.benign { Level::NOTE } else { Level::ERROR };
-    let mut snippet = Snippet::source(&source.text).path(&source.name);
     let labels: Vec<String> =
         finding.parts.iter().map(|part| format!("{} {}", part.thread, part.what)).collect();
-    let mut shown = false;
+    let mut marks = Vec::new();
     for (at, (part, label)) in finding.parts.iter().zip(&labels).enumerate() {
         if part.span.is_prelude() {
             continue;
         }
         let kind = if at == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
-        snippet = snippet.annotation(kind.span(range(source, part.span)).label(label));
-        shown = true;
+        marks.push((kind, range(source, part.span), Some(label.as_str())));
     }
     let mut group = Group::with_title(level.primary_title(&title));
-    if shown {
-        group = group.element(snippet);
+    if !marks.is_empty() {
+        for snippet in snippets(source, &marks) {
+            group = group.element(snippet);
+        }
     }
     for (part, label) in finding.parts.iter().zip(&labels) {
         if part.span.is_prelude() {
@@ -100,11 +143,14 @@ pub fn finding(source: &Source, finding: &Finding, color: bool) -> String {
     renderer(color).render(&[group])
 }
 
-/// The whole report.
+/// The whole report. Nobody reads thousands of findings: beyond the first hundred they are counted.
 pub fn report(source: &Source, report: &Report, color: bool) -> String {
     let mut out = String::new();
-    for f in &report.findings {
+    for f in report.findings.iter().take(FINDINGS_MAX) {
         let _ = writeln!(out, "{}\n", finding(source, f, color));
+    }
+    if let Some(more) = report.findings.len().checked_sub(FINDINGS_MAX).filter(|&more| more > 0) {
+        let _ = writeln!(out, "... and {more} more (--json has them all)");
     }
     let _ = writeln!(out, "{}", summary(report));
     out

@@ -3,10 +3,11 @@
 //! Unlike the paper's analyses these are sound: a thread id that may stand for several threads conflicts with itself,
 //! and a state is a possible deadlock when every thread in it *may* have to wait, even if it also may go on.
 
-use crate::abs::explore::{Graph, Standing, StateId};
+use crate::abs::explore::{Graph, MayFail, Standing, StateId};
 use crate::abs::space::{Addr, Space, TidId};
 use crate::abs::step::AbsOp;
 use crate::concrete::state::Origin;
+use crate::limits::Clock;
 use crate::machine::access::{Action, SitePair};
 use crate::syntax::core::ExprId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,14 +33,21 @@ pub struct RaceEvidence {
 pub struct Suspects {
     pub races: BTreeMap<RaceSuspect, RaceEvidence>,
     pub deadlocks: BTreeMap<Vec<(TidId, ExprId)>, StateId>,
-    pub errors: BTreeMap<ExprId, (TidId, StateId)>,
+    /// Errors that may be raised, and operations that can only fail.
+    pub errors: BTreeMap<ExprId, MayFail>,
     /// Every place a thread may be at in a settled state.
     pub places: BTreeSet<(TidId, ExprId)>,
+    /// The clock ran out before all states were looked at.
+    pub incomplete: Option<String>,
 }
 
-pub fn suspects(space: &mut Space, graph: &Graph) -> Suspects {
+pub fn suspects(space: &mut Space, graph: &Graph, clock: &Clock) -> Suspects {
     let mut out = Suspects::default();
     for id in graph.ids() {
+        if clock.is_over() {
+            out.incomplete = Some(clock.reason());
+            break;
+        }
         let standing = graph.standing(space, id);
         let store = graph.states[id.index()].store;
         for (i, a) in standing.iter().enumerate() {
@@ -85,8 +93,8 @@ pub fn suspects(space: &mut Space, graph: &Graph) -> Suspects {
         }
     }
     for (&site, failure) in &graph.failures {
-        if failure.raised {
-            out.errors.insert(site, (failure.tid, failure.state));
+        if failure.raised || failure.certain {
+            out.errors.insert(site, *failure);
         }
     }
     out

@@ -22,8 +22,9 @@ pub fn paper_report(
 ) -> (Report, Verdicts) {
     let start = Instant::now();
     let mut space = Space::new(program, config);
-    let graph = explore::explore(&mut space, states_max, clock);
-    let verdicts = paper::analyze(&mut space, &graph);
+    let mut graph = explore::explore(&mut space, states_max, clock);
+    let verdicts = paper::analyze(&mut space, &graph, clock);
+    graph.incomplete = graph.incomplete.or_else(|| verdicts.incomplete.clone());
     let writer = Writer { program, space: &space, graph: &graph };
     let mut findings = Vec::new();
     let mut known = BTreeSet::new();
@@ -168,5 +169,5 @@ pub fn costs(
 pub fn picture(program: &Program, config: Config, svg: bool, states_max: usize, clock: &Clock) -> String {
     let mut space = Space::new(program, config);
     let graph = explore::explore(&mut space, states_max, clock);
-    if svg { crate::dot::svg(&mut space, &graph) } else { crate::dot::dot(&mut space, &graph) }
+    if svg { crate::dot::svg(&mut space, &graph, clock) } else { crate::dot::dot(&mut space, &graph, clock) }
 }

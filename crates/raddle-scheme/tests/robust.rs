@@ -184,3 +184,24 @@ fn mutated_programs_do_no_harm() {
             Schedule::parse(&format!("raddle scheme schedule 1\n{round} {}", pieces[(round % 17) as usize]));
     }
 }
+
+/// Arithmetic that the prelude adds, by definition.
+#[test]
+fn prelude_arithmetic() {
+    let gcd = |mut a: i64, mut b: i64| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a.abs()
+    };
+    for (a, b) in [(12i64, 18i64), (-12, 18), (0, 5), (7, 13), (6, 6)] {
+        let lcm = if a == 0 { 0 } else { (a * b).abs() / gcd(a, b) };
+        let text =
+            format!("(list (gcd {a} {b}) (lcm {a} {b}) (expt {b} 3) (gcd) (lcm) (inexact? 1.5) (exact? 2))");
+        let program = parse(Source::new("arithmetic.scm", text)).expect("well formed");
+        let end =
+            run(&Machine::new(&program), Scheduler::RoundRobin, 0, 2_000, &Clock::unlimited(), |_| {}).ending;
+        let expected = format!("({} {lcm} {} 0 1 #t #t)", gcd(a, b), b * b * b);
+        assert_eq!(end, Ending::Finished(expected));
+    }
+}

@@ -32,8 +32,11 @@ fn concrete_states(machine: &Machine) -> Option<(Vec<State>, Observed)> {
     let mut seen = HashSet::new();
     let mut states: Vec<State> = Vec::new();
     let mut observed = Observed::default();
-    let mut work: Vec<State> =
-        machine.outcomes(&machine.initial(), None).into_iter().map(|o| o.state).collect();
+    let mut work: Vec<State> = machine
+        .outcomes(&machine.initial(), None, &Clock::unlimited())
+        .into_iter()
+        .map(|o| o.state)
+        .collect();
     while let Some(mut state) = work.pop() {
         machine.collect(&mut state);
         if !seen.insert(fingerprint(&machine.canon(&state))) {
@@ -46,7 +49,7 @@ fn concrete_states(machine: &Machine) -> Option<(Vec<State>, Observed)> {
         observed.look(machine, &state, &pending, &Schedule::default);
         for (id, pending) in state.thread_ids().zip(&pending) {
             if let Pending::Visible(_) = pending {
-                for outcome in machine.outcomes(&state, Some(id)) {
+                for outcome in machine.outcomes(&state, Some(id), &Clock::unlimited()) {
                     if outcome.settled == Settled::OutOfSteps {
                         return None;
                     }
@@ -246,7 +249,7 @@ fn check_states(
 
 fn check_verdicts(space: &mut Space, graph: &Graph, text: &str, observed: &Observed, note: &str) {
     let config = space.config;
-    let suspects = suspect::suspects(space, graph);
+    let suspects = suspect::suspects(space, graph, &Clock::unlimited());
     for race in observed.races.keys() {
         let found = suspects
             .races

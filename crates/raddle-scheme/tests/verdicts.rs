@@ -92,9 +92,9 @@ fn suspects(program: &Program, config: Config) -> Option<(BTreeSet<String>, bool
     if graph.incomplete.is_some() {
         return None;
     }
-    let found = suspect::suspects(&mut space, &graph);
+    let found = suspect::suspects(&mut space, &graph, &Clock::unlimited());
     let races = found.races.keys().map(|r| format!("{:?} {:?} {}", r.sites, r.origin, r.cell)).collect();
-    let errors = found.errors.keys().map(|site| site.0).collect();
+    let errors = found.errors.iter().filter(|(_, failure)| failure.raised).map(|(site, _)| site.0).collect();
     Some((races, !found.deadlocks.is_empty(), errors))
 }
 

@@ -50,6 +50,8 @@ pub struct MayFail {
     pub tid: TidId,
     /// `(error ...)`, not a type error.
     pub raised: bool,
+    /// An operation that can do nothing else in that state.
+    pub certain: bool,
 }
 
 pub struct Graph {
@@ -63,7 +65,7 @@ pub struct Graph {
     pub incomplete: Option<String>,
 }
 
-/// Local steps in one settling.
+/// Local steps in one settling; a long program may take a few for each expression.
 const SETTLE_MAX: usize = 200_000;
 
 pub fn explore(space: &mut Space, states_max: usize, clock: &Clock) -> Graph {
@@ -80,6 +82,7 @@ pub fn explore(space: &mut Space, states_max: usize, clock: &Clock) -> Graph {
         numbers: FxHashMap::default(),
         buckets: FxHashMap::default(),
         queue: VecDeque::new(),
+        clock,
     };
     search.start();
     while let Some(id) = search.next() {
@@ -105,6 +108,7 @@ struct Search<'s, 'p> {
     numbers: FxHashMap<AbsState, StateId>,
     buckets: FxHashMap<ThreadsId, Vec<(Root, StateId)>>,
     queue: VecDeque<StateId>,
+    clock: &'s Clock,
 }
 
 type Threads = Vec<AbsThread>;
@@ -131,6 +135,10 @@ impl Search<'_, '_> {
         let unassigned = space.value(AbsVal::bits(bit::UNASSIGNED));
         let mut store = Root::EMPTY;
         for at in 0..space.globals.len() {
+            if self.clock.is_over() {
+                self.graph.incomplete = Some(self.clock.reason());
+                return;
+            }
             let addr = space.globals[at];
             if addr != HALT {
                 store = space.alloc(store, addr, unassigned, false);
@@ -156,9 +164,10 @@ impl Search<'_, '_> {
                     continue;
                 }
                 let site = self.space.site(ctx);
-                for succ in self.space.step(view, ctx) {
+                let succs = self.space.step(view, ctx);
+                self.note_failures(id, thread.tid, site, &succs);
+                for succ in succs {
                     let via = Via { from: id, tid: thread.tid, site, done: succ.done };
-                    self.note_failure(id, thread.tid, &succ);
                     let (threads, store) = self.advance(&threads, thread.tid, ctx, succ, true);
                     self.arrive(threads, store, Some(via));
                 }
@@ -166,10 +175,20 @@ impl Search<'_, '_> {
         }
     }
 
-    fn note_failure(&mut self, state: StateId, tid: TidId, succ: &Succ) {
-        if let Next::Fails { site, raised } = succ.next {
-            let failure = self.graph.failures.entry(site).or_insert(MayFail { state, tid, raised });
-            failure.raised |= raised;
+    fn note_failures(&mut self, state: StateId, tid: TidId, site: ExprId, succs: &[Succ]) {
+        let certain = self.space.is_wrong(site, succs);
+        for succ in succs {
+            if let Next::Fails { site, raised } = succ.next {
+                let new = MayFail { state, tid, raised, certain };
+                let failure = self.graph.failures.entry(site).or_insert(new);
+                if (raised && !failure.raised) || (certain && !failure.certain) {
+                    *failure = MayFail {
+                        raised: failure.raised || raised,
+                        certain: failure.certain || certain,
+                        ..new
+                    };
+                }
+            }
         }
     }
 
@@ -282,8 +301,12 @@ impl Search<'_, '_> {
         let mut steps = 0;
         while let Some((threads, store, mut parked)) = work.pop() {
             steps += 1;
-            if steps > SETTLE_MAX {
+            if steps > SETTLE_MAX.max(8 * self.space.program.exprs.len()) {
                 self.graph.incomplete = Some("local computation has too many abstract outcomes".to_owned());
+                return settled;
+            }
+            if self.clock.is_over() {
+                self.graph.incomplete = Some(self.clock.reason());
                 return settled;
             }
             let mut local = None;
@@ -310,9 +333,10 @@ impl Search<'_, '_> {
             }
             let view = View { threads: &threads, tid, store };
             let succs = self.space.step(view, ctx);
+            let site = self.space.site(ctx);
+            self.note_failures(from, tid, site, &succs);
             if !many {
                 for succ in succs {
-                    self.note_failure(from, tid, &succ);
                     let (threads, store) = self.advance(&threads, tid, ctx, succ, false);
                     work.push((threads, store, parked.clone()));
                 }
@@ -321,7 +345,6 @@ impl Search<'_, '_> {
             // Several threads may stand here: each of them takes one of the successors.
             let (mut after, mut joined) = (threads.clone(), store);
             for succ in succs {
-                self.note_failure(from, tid, &succ);
                 let (moved, store) = self.advance(&after, tid, ctx, succ, true);
                 joined = self.space.join_stores(joined, store);
                 after = moved;

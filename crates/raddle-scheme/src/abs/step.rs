@@ -252,6 +252,13 @@ impl Space<'_> {
         out.succs
     }
 
+    /// Whether these are the successors of an operation that has no meaning on anything it may be given. A join of a thread
+    /// that fails is none: the mistake is the thread's.
+    pub fn is_wrong(&self, site: ExprId, succs: &[Succ]) -> bool {
+        let fails = |succ: &Succ| matches!(succ.next, Next::Fails { raised: false, .. });
+        !succs.is_empty() && succs.iter().all(fails) && !matches!(self.program.expr(site), Expr::Join(_))
+    }
+
     fn constant(&mut self, expr: ExprId) -> ValId {
         let Expr::Const(constant) = self.program.expr(expr) else { unreachable!("asked for a constant") };
         let value = match constant {

@@ -72,11 +72,14 @@ pub fn explore(machine: &Machine, bounds: Bounds, clock: &Clock) -> Reduced {
         edges: 0,
         incomplete: None,
     };
-    for outcome in machine.outcomes(&machine.initial(), None) {
+    for outcome in machine.outcomes(&machine.initial(), None, clock) {
         let clocks = vec![vec![0]];
         search.enter(outcome, clocks, BTreeSet::new(), None);
         search.run(clock);
         search.stack.clear();
+    }
+    if search.incomplete.is_none() && clock.is_over() {
+        search.incomplete = Some(clock.reason());
     }
     if let Some(cut) = &search.observed.cut {
         search.incomplete.get_or_insert_with(|| cut.clone());
@@ -133,7 +136,7 @@ impl Search<'_, '_> {
             let Pending::Visible(op) = level.pending[thread.index()].clone() else {
                 unreachable!("only enabled threads become backtracking points")
             };
-            level.outcomes = self.machine.outcomes(&level.state, Some(thread));
+            level.outcomes = self.machine.outcomes(&level.state, Some(thread), clock);
             self.edges += level.outcomes.len();
             let stamp = self.stamp(thread, &op);
             if let Some(level) = self.stack.last_mut() {
@@ -188,9 +191,14 @@ impl Search<'_, '_> {
     }
 
     fn enter(&mut self, outcome: Outcome, mut clocks: Clocks, sleep: BTreeSet<ThreadId>, act: Option<Step>) {
-        if outcome.settled == Settled::OutOfSteps {
-            self.incomplete = Some("a thread ran for too long without a visible operation".to_owned());
-            return;
+        match outcome.settled {
+            Settled::Yes => {}
+            Settled::OutOfSteps => {
+                self.incomplete = Some("a thread ran for too long without a visible operation".to_owned());
+                return;
+            }
+            // Whoever gave the clock asks it next.
+            Settled::OutOfTime => return,
         }
         if outcome.sampled {
             self.incomplete = Some("not every outcome of random was tried".to_owned());

@@ -106,7 +106,7 @@ pub struct Outcome {
 
 impl Machine<'_> {
     /// Performs the visible operation of a thread (or none, to start) and settles, for all outcomes of `random`.
-    pub fn outcomes(&self, from: &State, thread: Option<ThreadId>) -> Vec<Outcome> {
+    pub fn outcomes(&self, from: &State, thread: Option<ThreadId>, clock: &Clock) -> Vec<Outcome> {
         let mut results = Vec::new();
         let mut prefix: Vec<i64> = Vec::new();
         loop {
@@ -121,10 +121,14 @@ impl Machine<'_> {
             if let Some(thread) = thread {
                 self.step(&mut state, thread, &mut choose);
             }
-            let settled = self.settle(&mut state, &mut choose, |thread, event| events.push((thread, event)));
+            let settled =
+                self.settle(&mut state, &mut choose, clock, |thread, event| events.push((thread, event)));
             let choices = made.iter().map(|c| c.0).collect();
             let sampled = made.iter().any(|&(_, n)| n > CHOICES_ALL);
             results.push(Outcome { state, choices, events, settled, sampled });
+            if settled == Settled::OutOfTime || clock.is_over() {
+                return results;
+            }
             // The next combination, like an odometer; a large range is tried at both ends only.
             loop {
                 let Some((choice, n)) = made.pop() else { return results };
@@ -283,7 +287,7 @@ pub fn explore(machine: &Machine, states_max: usize, clock: &Clock) -> Explorati
     let mut observed = Observed::default();
     let mut incomplete: Option<String> = None;
     let start = machine.initial();
-    for outcome in machine.outcomes(&start, None) {
+    for outcome in machine.outcomes(&start, None, clock) {
         search.arrive(0, None, outcome, &mut incomplete);
     }
     while let Some((number, state)) = search.queue.pop_front() {
@@ -308,7 +312,7 @@ pub fn explore(machine: &Machine, states_max: usize, clock: &Clock) -> Explorati
                 cell,
                 what: machine.describe(&state, op),
             };
-            for outcome in machine.outcomes(&state, Some(thread)) {
+            for outcome in machine.outcomes(&state, Some(thread), clock) {
                 search.arrive(number, Some(&step), outcome, &mut incomplete);
             }
         }
@@ -316,9 +320,14 @@ pub fn explore(machine: &Machine, states_max: usize, clock: &Clock) -> Explorati
     if let Some(cut) = &observed.cut {
         incomplete.get_or_insert_with(|| cut.clone());
     }
+    if incomplete.is_none() && clock.is_over() {
+        incomplete = Some(clock.reason());
+    }
     if incomplete.is_none() {
         search.livelocks(&mut observed);
-        search.unretried(&mut observed);
+        if !search.unretried(&mut observed, clock) {
+            incomplete = Some(clock.reason());
+        }
     }
     Exploration { observed, states: search.nodes.len(), edges: search.edges.len(), incomplete }
 }
@@ -348,9 +357,14 @@ impl Search<'_, '_> {
         outcome: Outcome,
         incomplete: &mut Option<String>,
     ) {
-        if outcome.settled == Settled::OutOfSteps {
-            *incomplete = Some("a thread ran for too long without a visible operation".to_owned());
-            return;
+        match outcome.settled {
+            Settled::Yes => {}
+            Settled::OutOfSteps => {
+                *incomplete = Some("a thread ran for too long without a visible operation".to_owned());
+                return;
+            }
+            // Whoever gave the clock asks it next.
+            Settled::OutOfTime => return,
         }
         if outcome.sampled {
             *incomplete = Some("not every outcome of random was tried".to_owned());
@@ -434,7 +448,15 @@ impl Search<'_, '_> {
     /// A failed `cas` of a thread that cannot reach the same `cas` again. One that no order of the threads lets succeed is
     /// no matter of concurrency: it must succeed somewhere, and another thread must write the cell before it in one run and
     /// after it in another.
-    fn unretried(&self, observed: &mut Observed) {
+    ///
+    /// False when the clock ran out on the way.
+    fn unretried(&self, observed: &mut Observed, clock: &Clock) -> bool {
+        let mut next: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
+        for edge in &self.edges {
+            next[edge.from as usize].push(edge.to);
+            before[edge.to as usize].push(edge.from);
+        }
         let mut groups: BTreeMap<(Rc<[u32]>, ExprId), Vec<u32>> = BTreeMap::new();
         for (at, edge) in self.edges.iter().enumerate() {
             if edge.action.is_cas() {
@@ -442,9 +464,12 @@ impl Search<'_, '_> {
             }
         }
         for ((thread, site), edges) in groups {
+            if clock.is_over() {
+                return false;
+            }
             // Everything from which an execution of this cas by this thread lies ahead.
             let starts: Vec<u32> = edges.iter().map(|&e| self.edges[e as usize].from).collect();
-            let ahead = self.backwards(&starts);
+            let ahead = reach(&before, &starts);
             let failed = edges
                 .iter()
                 .map(|&e| &self.edges[e as usize])
@@ -452,7 +477,7 @@ impl Search<'_, '_> {
             if let Some(edge) = failed
                 && let Some((origin, cell)) = edge.cell
                 && edges.iter().any(|&e| self.edges[e as usize].action == Action::CasSucceeds)
-                && self.is_contended(&thread, &edges, &ahead, (origin, cell))
+                && self.is_contended(&thread, &next, &edges, &ahead, (origin, cell))
             {
                 let stand = Stand { thread: thread.clone(), site, action: Action::CasFails };
                 let seen = || {
@@ -464,12 +489,20 @@ impl Search<'_, '_> {
                 observed.unretried.entry(site).or_insert_with(seen);
             }
         }
+        true
     }
 
     /// Whether some write of another thread to the cell comes before one of the given swaps and after one of them.
-    fn is_contended(&self, thread: &[u32], swaps: &[u32], ahead: &[bool], cell: (Origin, u32)) -> bool {
+    fn is_contended(
+        &self,
+        thread: &[u32],
+        next: &[Vec<u32>],
+        swaps: &[u32],
+        ahead: &[bool],
+        cell: (Origin, u32),
+    ) -> bool {
         let ends: Vec<u32> = swaps.iter().map(|&e| self.edges[e as usize].to).collect();
-        let behind = self.forwards(&ends);
+        let behind = reach(next, &ends);
         let mut seen: BTreeMap<(&[u32], ExprId), (bool, bool)> = BTreeMap::new();
         for edge in &self.edges {
             let writes = matches!(edge.action, Action::Write | Action::CasSucceeds);
@@ -482,22 +515,6 @@ impl Search<'_, '_> {
             *after |= (writes || edge.action == Action::CasFails) && behind[edge.from as usize];
         }
         seen.values().any(|&(before, after)| before && after)
-    }
-
-    fn forwards(&self, starts: &[u32]) -> Vec<bool> {
-        let mut next: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
-        for edge in &self.edges {
-            next[edge.from as usize].push(edge.to);
-        }
-        reach(&next, starts)
-    }
-
-    fn backwards(&self, starts: &[u32]) -> Vec<bool> {
-        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
-        for edge in &self.edges {
-            before[edge.to as usize].push(edge.from);
-        }
-        reach(&before, starts)
     }
 }
 

@@ -105,7 +105,8 @@ pub fn run(
         if let Some(thread) = chosen {
             events.push((thread, machine.step(&mut state, thread, &mut choose)));
         }
-        let settled = machine.settle(&mut state, &mut choose, |thread, event| events.push((thread, event)));
+        let settled =
+            machine.settle(&mut state, &mut choose, clock, |thread, event| events.push((thread, event)));
         schedule.steps.extend(made.into_iter().map(Step::Choose));
         for (thread, event) in events {
             if let Event::Output(text) = event {
@@ -118,6 +119,9 @@ pub fn run(
             break Ending::Limit(
                 "a thread runs on without a visible operation; is the recursion unbounded?".to_owned(),
             );
+        }
+        if settled == Settled::OutOfTime {
+            break Ending::Limit(clock.reason());
         }
         if let Some(ending) = failure(&state) {
             break ending;

@@ -7,6 +7,7 @@
 
 use super::prims::{self, kind};
 use super::state::*;
+use crate::limits::Clock;
 use crate::machine::access::Action;
 use crate::machine::plan::{self, Plan, Values};
 use crate::syntax::core::{Const, Expr, ExprId};
@@ -59,10 +60,14 @@ pub enum Settled {
     Yes,
     /// A thread did more local steps than allowed: it loops, or works for longer than we follow it.
     OutOfSteps,
+    /// The clock ran out.
+    OutOfTime,
 }
 
 /// Local steps that one call of [`Machine::settle`] may take; a long program may take a few for each expression.
 pub const LOCAL_STEPS_MAX: usize = 500_000;
+/// Local steps between two looks at the clock; a step may copy as many values as a call has arguments.
+const CLOCK_STEPS: usize = 64;
 
 impl Machine<'_> {
     /// The next demand of a thread and the expression it belongs to.
@@ -579,6 +584,7 @@ impl Machine<'_> {
         &self,
         state: &mut State,
         choose: Chooser,
+        clock: &Clock,
         mut out: impl FnMut(ThreadId, Event),
     ) -> Settled {
         let mut steps = 0;
@@ -593,6 +599,9 @@ impl Machine<'_> {
                     steps += 1;
                     if event != Event::None {
                         out(id, event);
+                    }
+                    if steps % CLOCK_STEPS == 0 && clock.is_over() {
+                        return Settled::OutOfTime;
                     }
                     if steps > LOCAL_STEPS_MAX.max(8 * self.program.exprs.len()) {
                         return Settled::OutOfSteps;

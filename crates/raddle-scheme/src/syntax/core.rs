@@ -15,6 +15,7 @@
 use super::prim::{Prim, Touch};
 use super::reader::{Symbol, Symbols};
 use super::source::{Source, Span};
+use crate::limits::Clock;
 use std::sync::Arc;
 
 macro_rules! index {
@@ -183,13 +184,16 @@ impl Program {
         children(&self.exprs[id.index()], &self.lambdas, &mut visit);
     }
 
-    /// Fills in what is derived bottom-up. Called once by the expander.
-    pub(super) fn derive(&mut self) {
+    /// Fills in what is derived bottom-up. Called once by the expander. False when the clock ran out.
+    pub(super) fn derive(&mut self, clock: &Clock) -> bool {
         self.derive_flags();
         let mut sets = Sets::default();
         let mut free: Vec<u32> = Vec::with_capacity(self.exprs.len());
         let mut own: Vec<VarId> = Vec::new();
         for expr in &self.exprs {
+            if clock.is_over() {
+                return false;
+            }
             own.clear();
             let mut parts: smallvec::SmallVec<[u32; 8]> = smallvec::SmallVec::new();
             children(expr, &self.lambdas, &mut |child| parts.push(free[child.index()]));
@@ -229,6 +233,7 @@ impl Program {
         }
         self.free = free;
         self.free_sets = sets.sets;
+        true
     }
 
     fn derive_flags(&mut self) {

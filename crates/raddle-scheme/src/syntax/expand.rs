@@ -14,8 +14,9 @@ mod scope;
 
 use super::core::{BodyId, Const, Expr, ExprId, Program, VarId, Variable};
 use super::prim::Prim;
-use super::reader::{Data, Datum, DatumId, ERRORS_MAX, Symbol, read};
+use super::reader::{Data, Datum, DatumId, ERRORS_MAX, Symbol, read_within};
 use super::source::{Source, Span, SyntaxError};
+use crate::limits::Clock;
 use rustc_hash::FxHashMap;
 
 /// Forms nested deeper than this are refused.
@@ -26,22 +27,39 @@ const STACK_BYTES: usize = 64 << 20;
 /// Procedures that Scheme itself can express. Written for this project; only what a program mentions is loaded.
 const PRELUDE: &str = include_str!("prelude.scm");
 
+/// Why there is no program.
+#[derive(Clone, Debug)]
+pub enum Unread {
+    /// The text is none; this is all that is wrong with it.
+    Wrong(Vec<SyntaxError>),
+    /// The clock ran out; this is its reason.
+    Stopped(String),
+}
+
 /// Reads and expands a program, or says everything that is wrong with it.
 pub fn parse(source: Source) -> Result<Program, Vec<SyntaxError>> {
-    let data = read(&source.text);
+    parse_within(source, &Clock::unlimited()).map_err(|unread| match unread {
+        Unread::Wrong(errors) => errors,
+        Unread::Stopped(reason) => vec![SyntaxError::new(Span::new(0, 0), reason)],
+    })
+}
+
+/// [`parse`], until the clock runs out.
+pub fn parse_within(source: Source, clock: &Clock) -> Result<Program, Unread> {
+    let Some(data) = read_within(&source.text, clock) else { return Err(Unread::Stopped(clock.reason())) };
     if !data.errors.is_empty() {
-        return Err(data.errors);
+        return Err(Unread::Wrong(data.errors));
     }
     std::thread::scope(|scope| {
         let expander = std::thread::Builder::new()
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || Expander::new(source, data).program());
+            .spawn_scoped(scope, || Expander::new(source, data, clock.clone()).program());
         match expander.map(|handle| handle.join()) {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => {
                 let message = format!("cannot start the expander's thread: {error}");
-                Err(vec![SyntaxError::new(Span::new(0, 0), message)])
+                Err(Unread::Wrong(vec![SyntaxError::new(Span::new(0, 0), message)]))
             }
         }
     })
@@ -67,10 +85,12 @@ struct Expander {
     depth: usize,
     /// Per expression: evaluating it can neither call nor spawn.
     quiet: Vec<bool>,
+    clock: Clock,
+    stopped: bool,
 }
 
 impl Expander {
-    fn new(source: Source, data: Data) -> Expander {
+    fn new(source: Source, data: Data, clock: Clock) -> Expander {
         let symbols = data.symbols.clone();
         Expander {
             data,
@@ -80,10 +100,12 @@ impl Expander {
             errors: Vec::new(),
             depth: 0,
             quiet: Vec::new(),
+            clock,
+            stopped: false,
         }
     }
 
-    fn program(mut self) -> Result<Program, Vec<SyntaxError>> {
+    fn program(mut self) -> Result<Program, Unread> {
         let user = self.data.top.clone();
         let mut items = self.prelude(&user);
         items.extend(self.flatten(&user));
@@ -94,10 +116,13 @@ impl Expander {
             Ok(root) if self.errors.is_empty() => {
                 self.program.root = root;
                 self.program.bodies[0] = root;
-                self.program.derive();
+                if !self.program.derive(&self.clock) {
+                    return Err(Unread::Stopped(self.clock.reason()));
+                }
                 Ok(self.program)
             }
-            _ => Err(self.errors),
+            _ if self.stopped => Err(Unread::Stopped(self.clock.reason())),
+            _ => Err(Unread::Wrong(self.errors)),
         }
     }
 
@@ -226,6 +251,10 @@ impl Expander {
         if self.depth >= NESTING_MAX {
             let message = format!("nested deeper than {NESTING_MAX} forms");
             return self.error(SyntaxError::new(self.data.span(id), message).help("split the expression up"));
+        }
+        self.stopped = self.stopped || self.clock.is_over();
+        if self.stopped {
+            return Err(Lost);
         }
         self.depth += 1;
         let result = self.expand_datum(id, name);

@@ -9,6 +9,7 @@
 //! literals `#locked` and `#unlocked` of CScheme_L. Symbols keep their case, as in R6RS and later.
 
 use super::source::{SOURCE_BYTES_MAX, Span, SyntaxError};
+use crate::limits::Clock;
 use logos::{FilterResult, Lexer, Logos};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -183,13 +184,24 @@ enum Dot {
 
 /// Reads a whole text. Never fails: see [`Data::errors`].
 pub fn read(text: &str) -> Data {
+    read_within(text, &Clock::unlimited()).unwrap_or_default()
+}
+
+/// Tokens between two looks at the clock.
+const CLOCK_TOKENS: usize = 256;
+
+/// [`read`], until the clock runs out.
+pub fn read_within(text: &str, clock: &Clock) -> Option<Data> {
     let mut reader = Reader { data: Data::default(), pending: Vec::new() };
     if text.len() > SOURCE_BYTES_MAX {
         let message = format!("the file is larger than {SOURCE_BYTES_MAX} bytes");
         reader.error(SyntaxError::new(Span::new(0, 0), message));
-        return reader.data;
+        return Some(reader.data);
     }
-    for (token, range) in Token::lexer(text).spanned() {
+    for (count, (token, range)) in Token::lexer(text).spanned().enumerate() {
+        if count % CLOCK_TOKENS == 0 && clock.is_over() {
+            return None;
+        }
         let span = Span::new(range.start, range.end);
         match token {
             Ok(token) => reader.token(token, &text[range], span),
@@ -197,7 +209,7 @@ pub fn read(text: &str) -> Data {
         }
     }
     reader.finish(text.len());
-    reader.data
+    Some(reader.data)
 }
 
 struct Reader {

@@ -67,6 +67,14 @@ impl Source {
         format!("{line}:{column}")
     }
 
+    /// The whole lines that two offsets stand in and those between them: bytes, and the number of the first.
+    pub fn lines(&self, from: usize, to: usize) -> (std::ops::Range<usize>, usize) {
+        let line = |offset: usize| self.line_starts.partition_point(|&start| start as usize <= offset) - 1;
+        let (first, last) = (line(from), line(to.max(from)));
+        let end = self.line_starts.get(last + 1).map_or(self.text.len(), |&start| start as usize);
+        (self.line_starts[first] as usize..end, first + 1)
+    }
+
     /// The text of a span on one line, shortened to at most `max` characters.
     pub fn excerpt(&self, span: Span, max: usize) -> String {
         if span.is_prelude() {
@@ -118,6 +126,14 @@ mod tests {
         assert_eq!(source.line_column(2), (2, 1));
         assert_eq!(source.line_column(5), (2, 3), "λ is two bytes and one column");
         assert_eq!(source.place(Span::PRELUDE), "prelude");
+    }
+
+    #[test]
+    fn lines_are_whole() {
+        let source = Source::new("x.scm", "ab\ncd\nef");
+        assert_eq!(source.lines(1, 1), (0..3, 1));
+        assert_eq!(source.lines(4, 7), (3..8, 2));
+        assert_eq!(source.lines(8, 8), (6..8, 3));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use raddle_scheme::concrete::schedule::Schedule;
 use raddle_scheme::concrete::state::{Machine, path_name};
 use raddle_scheme::finding::{Report, Verdict};
 use raddle_scheme::limits::Clock;
-use raddle_scheme::{Program, Source, parse, render, tool};
+use raddle_scheme::{Program, Source, Unread, parse_within, render, tool};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +68,9 @@ pub struct Args {
     /// Concrete states that are explored to confirm suspects.
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     max_concrete_states: usize,
+    /// Megabytes of memory after which what is not decided is unknown.
+    #[arg(long, default_value_t = 4_096, value_name = "MB")]
+    memory_limit: u64,
     /// Store the schedule of each confirmed finding in this directory.
     #[arg(long, value_name = "DIR")]
     schedules: Option<PathBuf>,
@@ -114,13 +117,18 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return replay(args, ctx);
     }
     let file = args.file.clone().context("no program given")?;
-    let Some(program) = load(&file, ctx)? else { return Ok(Exit::Trouble) };
     anyhow::ensure!(args.timeout > 0.0 && args.timeout < 1e9, "--timeout needs a positive number of seconds");
     let timeout = Duration::from_secs_f64(args.timeout);
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
         .context("cannot watch for Ctrl-C")?;
-    let clock = Clock::new(Some(timeout), stop.clone());
+    let bytes_max = args.memory_limit.saturating_mul(1 << 20);
+    let clock = Clock::new(Some(timeout), stop.clone()).with_memory(bytes_max);
+    let program = match load(&file, &clock, ctx)? {
+        Loaded::Program(program) => program,
+        Loaded::Wrong => return Ok(Exit::Trouble),
+        Loaded::Stopped(reason) => return stopped_early(&file, reason, &args, &clock),
+    };
     let options = Options {
         k: args.k.unwrap_or(1),
         gc: args.gc.unwrap_or(true),
@@ -154,7 +162,7 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         analyze(&program, &options, &clock, &mut progress)
     };
     // What --stats measures beside the analysis has its own time.
-    let extra = Clock::new(None, stop);
+    let extra = Clock::new(None, stop).with_memory(bytes_max);
     let costs = if args.stats {
         progress("with and without garbage collection");
         tool::costs(&program, config, args.max_states, timeout, &extra)
@@ -208,18 +216,45 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     })
 }
 
+/// What became of a file.
+enum Loaded {
+    Program(Box<Program>),
+    /// It is none, and its mistakes have been shown.
+    Wrong,
+    Stopped(String),
+}
+
+/// Even reading can be too much: the answer is then `unknown`, in the same words as later.
+fn stopped_early(file: &Path, reason: String, args: &Args, clock: &Clock) -> anyhow::Result<Exit> {
+    let report = Report {
+        file: file.display().to_string(),
+        verdict: Verdict::Unknown(format!("while reading: {reason}")),
+        findings: Vec::new(),
+        phases: Vec::new(),
+        results: Vec::new(),
+    };
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+    } else {
+        writeln!(out, "{}", render::summary(&report))?;
+    }
+    Ok(if clock.interrupted() { Exit::Status(130) } else { Exit::Trouble })
+}
+
 /// Reads and expands a program; its mistakes are shown here.
-fn load(file: &Path, ctx: &Ctx) -> anyhow::Result<Option<Program>> {
+fn load(file: &Path, clock: &Clock, ctx: &Ctx) -> anyhow::Result<Loaded> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", file.display()))?;
     let source = Source::new(file.display().to_string(), text);
-    match parse(source.clone()) {
-        Ok(program) => Ok(Some(program)),
-        Err(errors) => {
+    Ok(match parse_within(source.clone(), clock) {
+        Ok(program) => Loaded::Program(Box::new(program)),
+        Err(Unread::Wrong(errors)) => {
             eprint!("{}", render::syntax_errors(&source, &errors, ctx.color_stderr()));
-            Ok(None)
+            Loaded::Wrong
         }
-    }
+        Err(Unread::Stopped(reason)) => Loaded::Stopped(reason),
+    })
 }
 
 fn store_schedules(folder: &Path, report: &Report) -> anyhow::Result<()> {
@@ -235,7 +270,15 @@ fn store_schedules(folder: &Path, report: &Report) -> anyhow::Result<()> {
 }
 
 fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
-    let Some(program) = load(&args.file, ctx)? else { return Ok(Exit::Trouble) };
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
+        .context("cannot watch for Ctrl-C")?;
+    let clock = Clock::new(None, stop);
+    let program = match load(&args.file, &clock, ctx)? {
+        Loaded::Program(program) => program,
+        Loaded::Wrong => return Ok(Exit::Trouble),
+        Loaded::Stopped(reason) => anyhow::bail!("gave up: {reason}"),
+    };
     let scheduler = match (&args.schedule, args.seed) {
         (Some(schedule), _) => {
             let text = if Path::new(schedule).is_file() {
@@ -250,11 +293,7 @@ fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         (None, None) => Scheduler::RoundRobin,
     };
     let steps = matches!(scheduler, Scheduler::Replay(_)) || ctx.verbose > 0;
-    let stop = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
-        .context("cannot watch for Ctrl-C")?;
     let machine = Machine::new(&program);
-    let clock = Clock::new(None, stop);
     let mut number = 0;
     let mut out = std::io::stdout().lock();
     let mut written = Ok(());

@@ -8,7 +8,7 @@ use crate::syntax::core::{Const, Expr, ExprId, Lambda, LambdaId, VarId};
 use crate::syntax::prim::Prim;
 use crate::syntax::reader::{Datum, DatumId, Symbol};
 use crate::syntax::source::{Span, SyntaxError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Expander {
     pub(super) fn and(&mut self, parts: &[DatumId], span: Span) -> Expanded {
@@ -33,9 +33,10 @@ impl Expander {
         name: Option<Symbol>,
     ) -> Expanded {
         let mut names = Vec::with_capacity(params.len());
+        let mut known = FxHashSet::default();
         for &param in params.iter().chain(&rest) {
             match self.symbol(param) {
-                Some(name) if !names.contains(&name) => names.push(name),
+                Some(name) if known.insert(name) => names.push(name),
                 Some(name) => {
                     let message = format!("{} is a parameter twice", self.data.symbols.name(name));
                     return self.error(SyntaxError::new(self.data.span(param), message));
