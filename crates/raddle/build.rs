@@ -185,12 +185,22 @@ impl Tools {
 
     /// Turns the static library into one object with only `names` global.
     fn localise(&self, archive: &Path, names: &[String], out: &Path, object: &Path) {
+        let renamed = out.join("libraddle_rt.renamed.a");
+        let mut rename = Command::new(&self.objcopy);
+        for name in CALLED_BY_COMPILER {
+            rename.arg(format!("--redefine-sym={name}=raddle_own_{name}"));
+            if names.iter().any(|exported| exported == name) {
+                rename.arg(format!("--redefine-sym=raddle_export_{name}={name}"));
+            }
+        }
+        // Before anything is linked: names meet only there.
+        run(rename.arg(archive).arg(&renamed));
         let whole = out.join("raddle_rt.whole.o");
         run(Command::new(&self.linker)
             .args(self.linker_flavour)
             .args(["-r", "--whole-archive", "-o"])
             .arg(&whole)
-            .arg(archive));
+            .arg(&renamed));
         let keep = out.join("keep-global.txt");
         write(&keep, names.join("\n").as_bytes());
         let weak = out.join("weaken.txt");
@@ -204,8 +214,13 @@ impl Tools {
             .arg(&whole)
             .arg(object));
         let _ = fs::remove_file(&whole);
+        let _ = fs::remove_file(&renamed);
     }
 }
+
+/// Functions of C that the compiler calls by itself. The runtime has its own, whatever it puts before the program's
+/// (`own_memory.rs`).
+const CALLED_BY_COMPILER: &[&str] = &["memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen"];
 
 /// Does the runtime merely stand in front of this function of another library?
 fn interposed(name: &str) -> bool {

@@ -26,6 +26,7 @@ pub mod init;
 pub mod interpose;
 pub mod message;
 pub mod observe;
+pub mod own_memory;
 pub mod real;
 pub mod record;
 pub mod segment;

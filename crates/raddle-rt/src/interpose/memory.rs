@@ -2,9 +2,12 @@
 //!
 //! What is reported is what the function is known to touch: for functions that stop at a terminator or at a
 //! difference, the bytes up to there.
+//!
+//! Functions that the compiler calls by itself are exported under another name here, and renamed when the runtime's object
+//! is made: see [`crate::own_memory`].
 
 use crate::thread;
-use crate::{arch, export_with_pc, init, observe};
+use crate::{arch, export_with_pc, init, observe, own_memory};
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::record::access::{LIBRARY, WRITE};
@@ -56,14 +59,9 @@ pub unsafe fn real_memmove(dst: *mut u8, src: *const u8, bytes: usize) {
         };
         // SAFETY: by contract.
         unsafe { function(dst, src, bytes) };
-    } else if (dst as usize) <= src as usize || dst as usize >= src as usize + bytes {
-        // SAFETY: by contract; copying upwards is right for these positions.
-        unsafe { arch::copy_forward(dst, src, bytes) };
     } else {
-        for at in (0..bytes).rev() {
-            // SAFETY: by contract.
-            unsafe { dst.add(at).write_volatile(src.add(at).read_volatile()) };
-        }
+        // SAFETY: by contract.
+        unsafe { own_memory::raddle_own_memmove(dst, src, bytes) };
     }
 }
 
@@ -94,8 +92,10 @@ fn touch(address: usize, bytes: usize, aux: u8) {
 }
 
 extern "C" fn do_memcpy(dst: *mut u8, src: *const u8, bytes: usize) -> *mut u8 {
-    touch(src as usize, bytes, 0);
-    touch(dst as usize, bytes, WRITE);
+    if init::instrumented() {
+        touch(src as usize, bytes, 0);
+        touch(dst as usize, bytes, WRITE);
+    }
     // SAFETY: as the program asks.
     unsafe { real_memmove(dst, src, bytes) };
     dst
@@ -109,9 +109,9 @@ extern "C" fn do_memset(dst: *mut u8, byte: c_int, bytes: usize) -> *mut u8 {
 }
 
 export_with_pc! {
-    memcpy => do_memcpy;
-    memmove => do_memcpy;
-    memset => do_memset;
+    raddle_export_memcpy => do_memcpy;
+    raddle_export_memmove => do_memcpy;
+    raddle_export_memset => do_memset;
 }
 
 mod c {
@@ -297,9 +297,9 @@ extern "C" fn do_strdup(s: *const c_char) -> *mut c_char {
 }
 
 export_with_pc! {
-    memcmp => do_memcmp;
+    raddle_export_memcmp => do_memcmp;
     memchr => do_memchr;
-    strlen => do_strlen;
+    raddle_export_strlen => do_strlen;
     strnlen => do_strnlen;
     strcpy => do_strcpy;
     strncpy => do_strncpy;
