@@ -20,7 +20,7 @@ use crate::clocks::ReadEdge;
 use crate::ids::{LockIx, LocksetIx, Pos};
 use crate::options::Reductions;
 use crate::prediction::Stats;
-use crate::program::{Access, AccessKind, Need, Program};
+use crate::program::{Access, AccessKind, Accesses, Need, Program};
 use raddle_trace::model::EventIx;
 use raddle_trace::{LocationIx, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -97,6 +97,16 @@ impl Interval {
         true
     }
 
+    /// Has the same segment just made the same access? With nobody else in between, nothing depends on the second one,
+    /// and [`Intervals::sort`] would drop it.
+    fn repeats(&self, entry: &Entry) -> bool {
+        let same_segment = |old: &&Entry| (old.thread, old.pos) == (entry.thread, entry.pos);
+        let recent = self.entries.iter().rev().take(RECENT).take_while(same_segment);
+        recent
+            .into_iter()
+            .any(|old| (old.location, old.kind, old.lockset) == (entry.location, entry.kind, entry.lockset))
+    }
+
     /// Two threads access it, and in a conflicting way.
     fn can_race(&self) -> bool {
         // Reads, writes, atomic reads, atomic writes, releases: which threads do each?
@@ -140,36 +150,32 @@ const PAGE: u64 = 1 << 16;
 impl Intervals {
     pub fn new(program: &mut Program, reductions: Reductions, stats: &mut Stats) -> Intervals {
         // From here on memory is known by its intervals; the accesses themselves are not needed again.
-        let mut accesses: Vec<Access> = std::mem::take(&mut program.accesses);
+        let mut accesses: Accesses = std::mem::take(&mut program.accesses);
         let redundant = if reductions.redundant { redundant(&accesses, program.thread_count()) } else { 0 };
         stats.after_redundant = program.synchronisation + accesses.len() as u64 - redundant;
         if reductions.intervals {
             drop_private(&mut accesses);
         }
-        let mut bounds: Vec<u64> = Vec::with_capacity(accesses.len());
-        for access in &accesses {
-            bounds.push(access.start);
-            bounds.push(access.start.saturating_add(u64::from(access.size)));
-        }
-        bounds.sort_unstable();
-        bounds.dedup();
+        let bounds = bounds(&accesses);
         let mut intervals: Vec<Interval> = bounds
             .windows(2)
             .map(|pair| Interval { start: pair[0], end: pair[1], entries: Vec::new(), merged_into: None })
             .collect();
-        for access in &accesses {
+        for access in accesses.drain() {
             let first = bounds.partition_point(|&bound| bound < access.start);
             let end = access.start.saturating_add(u64::from(access.size));
             let lockset = program.threads[access.thread.index()].locksets[access.pos as usize];
-            let Access { kind, thread, pos, location, event, .. } = *access;
+            let Access { kind, thread, pos, location, event, .. } = access;
+            let entry = Entry { thread, location, kind, lockset, pos, event };
             for interval in &mut intervals[first..] {
                 if interval.start >= end {
                     break;
                 }
-                interval.entries.push(Entry { thread, location, kind, lockset, pos, event });
+                if !(reductions.redundant && interval.repeats(&entry)) {
+                    interval.entries.push(entry);
+                }
             }
         }
-        drop(accesses);
         intervals.retain(|interval| !interval.entries.is_empty());
         if reductions.intervals {
             intervals.retain(Interval::can_race);
@@ -255,6 +261,28 @@ impl Intervals {
     }
 }
 
+/// So many entries of an interval are looked at for one that makes the next one redundant.
+const RECENT: usize = 8;
+
+/// Where accesses begin and end, sorted, each once.
+fn bounds(accesses: &Accesses) -> Vec<u64> {
+    let mut bounds: Vec<u64> = Vec::new();
+    let mut known = 0;
+    for access in accesses.iter() {
+        // Most are known already: what is new is never more than what is known, give or take.
+        if bounds.len() > 2 * known + (1 << 20) {
+            bounds.sort_unstable();
+            bounds.dedup();
+            known = bounds.len();
+        }
+        bounds.push(access.start);
+        bounds.push(access.start.saturating_add(u64::from(access.size)));
+    }
+    bounds.sort_unstable();
+    bounds.dedup();
+    bounds
+}
+
 /// Sets larger than this are thrown away with their segment.
 const SEGMENT_KEPT_MAX: usize = 1024;
 
@@ -267,10 +295,10 @@ struct Segment {
 
 /// Counts what the on-line cache of §5.5.1 would have kept out of the trace, without its limit of 100 entries. They are
 /// dropped later, entry by entry ([`Intervals::sort`]): until then they say which write a read saw.
-fn redundant(accesses: &[Access], threads: usize) -> u64 {
+fn redundant(accesses: &Accesses, threads: usize) -> u64 {
     let mut segments: Vec<Segment> = (0..threads).map(|_| Segment::default()).collect();
     let mut count = 0;
-    for access in accesses {
+    for access in accesses.iter() {
         let segment = &mut segments[access.thread.index()];
         if segment.pos != access.pos {
             segment.pos = access.pos;
@@ -291,7 +319,7 @@ fn redundant(accesses: &[Access], threads: usize) -> u64 {
 ///
 /// Long accesses (a block that is released or filled) are kept and remembered by page, so that the cost does not grow
 /// with the bytes they cover; a short access to a page that another thread accessed so is kept, too.
-fn drop_private(accesses: &mut Vec<Access>) {
+fn drop_private(accesses: &mut Accesses) {
     const SEVERAL: u32 = u32::MAX;
     let units = |access: &Access, unit: u64| {
         let end = access.start.saturating_add(u64::from(access.size).saturating_sub(1));

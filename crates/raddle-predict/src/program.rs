@@ -305,6 +305,55 @@ pub struct Access {
     pub event: EventIx,
 }
 
+/// Accesses to memory in observed order, in pieces: they are most of what a program has, and who has looked at a piece
+/// for the last time can let go of it.
+#[derive(Clone, Debug, Default)]
+pub struct Accesses {
+    pieces: Vec<Vec<Access>>,
+}
+
+impl Accesses {
+    const PIECE: usize = 1 << 18;
+
+    pub fn push(&mut self, access: Access) {
+        match self.pieces.last_mut() {
+            Some(piece) if piece.len() < Accesses::PIECE => piece.push(access),
+            _ => {
+                // Small programs need little.
+                let room = if self.pieces.is_empty() { 0 } else { Accesses::PIECE };
+                let mut piece = Vec::with_capacity(room);
+                piece.push(access);
+                self.pieces.push(piece);
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(Vec::len).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Access> {
+        self.pieces.iter().flatten()
+    }
+
+    pub fn retain(&mut self, mut keep: impl FnMut(&Access) -> bool) {
+        for piece in &mut self.pieces {
+            piece.retain(&mut keep);
+            piece.shrink_to_fit();
+        }
+        self.pieces.retain(|piece| !piece.is_empty());
+    }
+
+    /// Gives them out, and each piece back to the system when it is done with.
+    pub fn drain(self) -> impl Iterator<Item = Access> {
+        self.pieces.into_iter().flatten()
+    }
+}
+
 /// See the module's text.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -320,7 +369,7 @@ pub struct Program {
     pub locksets: Vec<Vec<(LockIx, bool)>>,
     /// All steps in the observed order. Steps that were not taken there are missing.
     pub order: Vec<ThreadIx>,
-    pub accesses: Vec<Access>,
+    pub accesses: Accesses,
     /// Events that the model would not have allowed.
     pub oddities: u64,
     /// Accesses that the recording left out.

@@ -223,8 +223,14 @@ impl Runner {
         command.args(["replay", "--json", "--repeat", &wanted.to_string(), &finding.id]);
         command.current_dir(folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
         let output = self.limited(command, case)?;
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("raddle replay printed {}", String::from_utf8_lossy(&output.stdout)))?;
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
+            format!(
+                "raddle replay ended with {} and printed {} and {}",
+                output.status,
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            )
+        })?;
         match told["shown"].as_u64() {
             Some(shown) if shown == wanted => Ok(()),
             _ => bail!("{} was not shown again each time: {told}", describe(finding)),

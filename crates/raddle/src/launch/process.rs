@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 pub struct Running {
     child: Child,
     signals: signal_hook::iterator::Handle,
-    forwarding: JoinHandle<()>,
+    /// Gives back what it listened to: closing it writes to a pipe, and a pipe without a reader would end Raddle.
+    forwarding: JoinHandle<SignalsInfo<WithOrigin>>,
 }
 
 /// Starts the program with the region in its environment; `silent`: without input and output.
@@ -64,6 +65,7 @@ pub fn start(launch: &Launch, region: &Region, silent: bool) -> anyhow::Result<R
                 let _ = kill_process(pid, signal);
             }
         }
+        signals
     });
     Ok(Running { child, signals: handle, forwarding })
 }
