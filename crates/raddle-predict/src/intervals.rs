@@ -22,7 +22,7 @@ use crate::options::Reductions;
 use crate::prediction::Stats;
 use crate::program::{Access, AccessKind, Accesses, Need, Program};
 use raddle_trace::model::EventIx;
-use raddle_trace::{LocationIx, ThreadIx};
+use raddle_trace::{Event, LocationIx, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -52,7 +52,8 @@ pub struct Entry {
 pub struct Interval {
     pub start: u64,
     pub end: u64,
-    /// Sorted by everything that makes entries alike (thread, location, kind, locks held), then by position.
+    /// Sorted by everything that makes entries alike (thread, location, kind, locks held), then by position. None if
+    /// another interval stands for this one.
     pub entries: Vec<Entry>,
     /// Another interval stands for this one.
     pub merged_into: Option<IntervalIx>,
@@ -148,13 +149,19 @@ const LONG: u32 = 4096;
 const PAGE: u64 = 1 << 16;
 
 impl Intervals {
-    pub fn new(program: &mut Program, reductions: Reductions, stats: &mut Stats) -> Intervals {
+    pub fn new(
+        program: &mut Program,
+        events: &[Event],
+        reductions: Reductions,
+        stats: &mut Stats,
+    ) -> Intervals {
         // From here on memory is known by its intervals; the accesses themselves are not needed again.
         let mut accesses: Accesses = std::mem::take(&mut program.accesses);
-        let redundant = if reductions.redundant { redundant(&accesses, program.thread_count()) } else { 0 };
+        let redundant =
+            if reductions.redundant { redundant(&accesses, events, program.thread_count()) } else { 0 };
         stats.after_redundant = program.synchronisation + accesses.len() as u64 - redundant;
         if reductions.intervals {
-            drop_private(&mut accesses);
+            drop_private(&mut accesses, events);
         }
         let bounds = bounds(&accesses);
         let mut intervals: Vec<Interval> = bounds
@@ -164,8 +171,9 @@ impl Intervals {
         for access in accesses.drain() {
             let first = bounds.partition_point(|&bound| bound < access.start);
             let end = access.start.saturating_add(u64::from(access.size));
-            let lockset = program.threads[access.thread.index()].locksets[access.pos as usize];
-            let Access { kind, thread, pos, location, event, .. } = access;
+            let Access { kind, pos, event, .. } = access;
+            let Event { thread, location, .. } = events[event.index()];
+            let lockset = program.threads[thread.index()].locksets[pos as usize];
             let entry = Entry { thread, location, kind, lockset, pos, event };
             for interval in &mut intervals[first..] {
                 if interval.start >= end {
@@ -190,7 +198,12 @@ impl Intervals {
         // The writer has left the segment it wrote in: then it has written, wherever in the segment that was.
         let left = |thread: ThreadIx, pos: Pos| (pos + 1).min(program.steps(thread).len() as Pos);
         let mut edges: Vec<ReadEdge> = Vec::new();
+        let mut known = 0;
         for interval in &self.intervals {
+            if edges.len() > 2 * known + (1 << 20) {
+                compact(&mut edges);
+                known = edges.len();
+            }
             let mut writer: Option<(ThreadIx, Pos)> = None;
             for entry in &interval.entries {
                 if let Some((from, pos)) = writer
@@ -208,10 +221,7 @@ impl Intervals {
                 }
             }
         }
-        edges.sort_unstable_by_key(|edge| {
-            (edge.thread, edge.pos, edge.from.thread, std::cmp::Reverse(edge.from.pos))
-        });
-        edges.dedup_by_key(|edge| (edge.thread, edge.pos, edge.from.thread));
+        compact(&mut edges);
         edges
     }
 
@@ -224,6 +234,7 @@ impl Intervals {
             if reductions.redundant {
                 interval.entries.dedup_by_key(|e| (e.thread, e.location, e.kind, e.lockset, e.pos));
             }
+            interval.entries.shrink_to_fit();
         }
         let entries: u64 = self.intervals.iter().map(|interval| interval.entries.len() as u64).sum();
         stats.after_intervals = stats.synchronisation + entries;
@@ -249,6 +260,8 @@ impl Intervals {
                 Some(other) => {
                     stats.same_segment_removed += entries.len() as u64;
                     stats.redundant_checks += 1;
+                    // The other one's entries stand for these.
+                    self.intervals[index].entries = Vec::new();
                     self.intervals[index].merged_into = Some(IntervalIx(other));
                 }
                 None => same.push(index as u32),
@@ -259,6 +272,14 @@ impl Intervals {
     pub fn iter(&self) -> impl Iterator<Item = (IntervalIx, &Interval)> {
         self.intervals.iter().enumerate().map(|(index, interval)| (IntervalIx(index as u32), interval))
     }
+}
+
+/// Of the edges from one thread to a place in another, the last one says it all.
+fn compact(edges: &mut Vec<ReadEdge>) {
+    edges.sort_unstable_by_key(|edge| {
+        (edge.thread, edge.pos, edge.from.thread, std::cmp::Reverse(edge.from.pos))
+    });
+    edges.dedup_by_key(|edge| (edge.thread, edge.pos, edge.from.thread));
 }
 
 /// So many entries of an interval are looked at for one that makes the next one redundant.
@@ -295,11 +316,12 @@ struct Segment {
 
 /// Counts what the on-line cache of §5.5.1 would have kept out of the trace, without its limit of 100 entries. They are
 /// dropped later, entry by entry ([`Intervals::sort`]): until then they say which write a read saw.
-fn redundant(accesses: &Accesses, threads: usize) -> u64 {
+fn redundant(accesses: &Accesses, events: &[Event], threads: usize) -> u64 {
     let mut segments: Vec<Segment> = (0..threads).map(|_| Segment::default()).collect();
     let mut count = 0;
     for access in accesses.iter() {
-        let segment = &mut segments[access.thread.index()];
+        let event = &events[access.event.index()];
+        let segment = &mut segments[event.thread.index()];
         if segment.pos != access.pos {
             segment.pos = access.pos;
             // Clearing costs as much as the set was ever large.
@@ -309,7 +331,7 @@ fn redundant(accesses: &Accesses, threads: usize) -> u64 {
                 segment.seen.clear();
             }
         }
-        let new = segment.seen.insert((access.start, access.size, access.kind, access.location));
+        let new = segment.seen.insert((access.start, access.size, access.kind, event.location));
         count += u64::from(!new);
     }
     count
@@ -319,7 +341,7 @@ fn redundant(accesses: &Accesses, threads: usize) -> u64 {
 ///
 /// Long accesses (a block that is released or filled) are kept and remembered by page, so that the cost does not grow
 /// with the bytes they cover; a short access to a page that another thread accessed so is kept, too.
-fn drop_private(accesses: &mut Accesses) {
+fn drop_private(accesses: &mut Accesses, events: &[Event]) {
     const SEVERAL: u32 = u32::MAX;
     let units = |access: &Access, unit: u64| {
         let end = access.start.saturating_add(u64::from(access.size).saturating_sub(1));
@@ -327,19 +349,21 @@ fn drop_private(accesses: &mut Accesses) {
     };
     let mut owners: FxHashMap<u64, (u32, bool)> = FxHashMap::default();
     let mut pages: FxHashMap<u64, u32> = FxHashMap::default();
+    let thread = |access: &Access| events[access.event.index()].thread.0;
     for access in accesses.iter() {
+        let by = thread(access);
         if access.size > LONG {
             for page in units(access, PAGE) {
-                let owner = pages.entry(page).or_insert(access.thread.0);
-                if *owner != access.thread.0 {
+                let owner = pages.entry(page).or_insert(by);
+                if *owner != by {
                     *owner = SEVERAL;
                 }
             }
             continue;
         }
         for granule in units(access, GRANULE) {
-            let (owner, written) = owners.entry(granule).or_insert((access.thread.0, false));
-            if *owner != access.thread.0 {
+            let (owner, written) = owners.entry(granule).or_insert((by, false));
+            if *owner != by {
                 *owner = SEVERAL;
             }
             *written |= access.kind.writes();
@@ -348,6 +372,6 @@ fn drop_private(accesses: &mut Accesses) {
     accesses.retain(|access| {
         access.size > LONG
             || units(access, GRANULE).any(|granule| owners[&granule] == (SEVERAL, true))
-            || units(access, PAGE).any(|page| pages.get(&page).is_some_and(|&owner| owner != access.thread.0))
+            || units(access, PAGE).any(|page| pages.get(&page).is_some_and(|&owner| owner != thread(access)))
     });
 }

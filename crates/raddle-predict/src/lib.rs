@@ -57,7 +57,7 @@ pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     let mut intervals = Intervals::default();
     let mut reads = Vec::new();
     if options.checks.races {
-        intervals = Intervals::new(&mut program, options.reductions, &mut prediction.stats);
+        intervals = Intervals::new(&mut program, &trace.events, options.reductions, &mut prediction.stats);
         reads = intervals.read_edges(&program);
         intervals.sort(options.reductions, &mut prediction.stats);
     }

@@ -29,8 +29,8 @@
 //! * Successful try operations, atomics and one-time initialisers are modelled.
 
 use crate::ids::{BarrierIx, InstanceIx, LockIx, LocksetIx, OnceIx, Pos, RegisterIx, SemIx, ValueIx};
+use raddle_trace::ThreadIx;
 use raddle_trace::model::EventIx;
-use raddle_trace::{LocationIx, ThreadIx};
 
 /// What a step does, and what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,11 +298,10 @@ pub struct Access {
     /// Translated by the [`crate::address_space`].
     pub start: u64,
     pub size: u32,
-    pub kind: AccessKind,
-    pub thread: ThreadIx,
     pub pos: Pos,
-    pub location: LocationIx,
+    /// It has the thread and the place in the code.
     pub event: EventIx,
+    pub kind: AccessKind,
 }
 
 /// Accesses to memory in observed order, in pieces: they are most of what a program has, and who has looked at a piece

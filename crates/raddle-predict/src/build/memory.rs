@@ -18,15 +18,7 @@ impl Builder<'_> {
         }
         let pos = self.program.threads[thread.index()].steps.len() as Pos;
         let size = u32::try_from(size).unwrap_or(u32::MAX);
-        self.program.accesses.push(Access {
-            start,
-            size,
-            kind,
-            thread,
-            pos,
-            location: event.location,
-            event: ix,
-        });
+        self.program.accesses.push(Access { start, size, pos, event: ix, kind });
     }
 
     pub(super) fn free(&mut self, ix: EventIx, event: &Event, addr: raddle_trace::Addr) {
