@@ -93,7 +93,7 @@ fn workers_and_disk_change_nothing() {
     for build in models {
         let expected = essence(&run(&mut build(), &CheckOptions::default()));
         for workers in [1, 2, 5] {
-            for memory_limit_bytes in [None, Some(3_000)] {
+            for memory_limit_bytes in [None, Some(1_500)] {
                 let options = CheckOptions { workers, memory_limit_bytes, ..CheckOptions::default() };
                 let mut model = build();
                 let outcome = run(&mut model, &options);

@@ -5,6 +5,10 @@
 //! pairs of the ply, which make the next. So a violation in the earliest possible ply has a trace of minimal length in
 //! *visible* events, however many `τ`s lie between; within the ply the fewest `τ`s are found too.
 //!
+//! A state of a concurrent system is reached in about as many ways as it has components, mostly from the same layer and
+//! soon after each other. Each worker therefore remembers the successors it handed over last in a small table without
+//! chains, and drops those it meets again before they cost a look into the store, which lies outside of the cache.
+//!
 //! Workers take chunks of a layer, expand them, and hand batches of successors to the shards of the [`Store`]. Which
 //! pairs a layer has does not depend on the order of work; a pass is always finished before its findings are looked at,
 //! and among several the least (by vector) is taken. So verdict, counterexample and counts do not depend on the number
@@ -31,6 +35,8 @@ use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
 const CHUNK_PAIRS: u32 = 512;
 /// Successors handed to a shard at a time.
 const BATCH_PAIRS: usize = 256;
+/// Words of a worker's table of recent successors: small enough for a core's own cache.
+const RECENT_WORDS: usize = 1 << 15;
 /// A pass over fewer pairs than this is done by one thread: waking others would take longer.
 const PARALLEL_PAIRS_MIN: usize = 4 * CHUNK_PAIRS as usize;
 
@@ -98,6 +104,8 @@ pub struct Search<'m, const W: usize> {
 /// What a thread keeps between passes.
 struct Worker<const W: usize> {
     buffers: Vec<Vec<(u64, Key<W>)>>,
+    /// Pairs that were handed over before, at a place that their hash gives.
+    recent: Box<[Key<W>]>,
     nodes: Vec<Option<Arc<Node>>>,
     offers: Vec<u64>,
     faults: FxHashMap<Fault, Violation<W>>,
@@ -145,16 +153,18 @@ impl<'m, const W: usize> Search<'m, W> {
     /// Explores until `wanted` different faults are found or there is nothing left.
     pub fn run(&mut self, wanted: usize) -> Result<Faults<W>, CheckError> {
         let label_words = set_words(self.model.labels.len());
+        let initial: Key<W> = self.model.initial();
         let mut workers: Vec<Worker<W>> = (0..self.options.workers.max(1))
             .map(|_| Worker {
                 buffers: vec![Vec::with_capacity(BATCH_PAIRS); self.store.shard_count()],
+                // The initial pair is in the store from the start.
+                recent: vec![initial; (RECENT_WORDS / W).next_power_of_two()].into(),
                 nodes: Vec::new(),
                 offers: vec![0; label_words],
                 faults: FxHashMap::default(),
                 transitions: 0,
             })
             .collect();
-        let initial: Key<W> = self.model.initial();
         let h = hash(&initial);
         self.disk(self.store.insert(self.store.shard_of(h), &[(h, initial)]))?;
         let mut layer = self.disk(self.store.finish_layer())?;
@@ -441,7 +451,7 @@ impl<'m, const W: usize> Search<'m, W> {
     }
 
     fn expand_taus(&self, worker: &mut Worker<W>, key: &Key<W>) -> Result<(), CheckError> {
-        let Worker { buffers, nodes, transitions, .. } = worker;
+        let Worker { buffers, recent, nodes, transitions, .. } = worker;
         if self.claims.divergences
             && self.node(nodes, self.node_field.get(key))?.is_some_and(|node| node.diverges)
         {
@@ -450,15 +460,26 @@ impl<'m, const W: usize> Search<'m, W> {
         let mut result = Ok(());
         self.taus(key, |_, next, _| {
             *transitions += 1;
-            result = self.push(buffers, next);
+            result = self.push(buffers, recent, next);
             result.is_err()
         });
         result
     }
 
     #[inline(always)]
-    fn push(&self, buffers: &mut [Vec<(u64, Key<W>)>], next: &Key<W>) -> Result<(), CheckError> {
+    fn push(
+        &self,
+        buffers: &mut [Vec<(u64, Key<W>)>],
+        recent: &mut [Key<W>],
+        next: &Key<W>,
+    ) -> Result<(), CheckError> {
         let h = hash(next);
+        // The store indexes by the low bits and chooses shards by the high ones.
+        let known = &mut recent[(h >> 16) as usize & (recent.len() - 1)];
+        if known == next {
+            return Ok(());
+        }
+        *known = *next;
         let shard = self.store.shard_of(h);
         let buffer = &mut buffers[shard];
         buffer.push((h, *next));
@@ -466,7 +487,7 @@ impl<'m, const W: usize> Search<'m, W> {
     }
 
     fn expand_visibles(&self, worker: &mut Worker<W>, key: &Key<W>, layer: usize) -> Result<(), CheckError> {
-        let Worker { buffers, nodes, offers, faults, transitions } = worker;
+        let Worker { buffers, recent, nodes, offers, faults, transitions } = worker;
         let node = self.node(nodes, self.node_field.get(key))?;
         if self.claims.divergences && node.is_some_and(|n| n.diverges) {
             return Ok(());
@@ -477,12 +498,12 @@ impl<'m, const W: usize> Search<'m, W> {
             *transitions += 1;
             offers[label as usize / 64] |= 1 << (label % 64);
             match node {
-                None => result = self.push(buffers, next),
+                None => result = self.push(buffers, recent, next),
                 Some(node) => match node.after(label) {
                     Some(after) => {
                         let mut next = *next;
                         self.node_field.set(&mut next, after);
-                        result = self.push(buffers, &next);
+                        result = self.push(buffers, recent, &next);
                     }
                     None => self.keep_least(faults, Fault::Event(label), Violation { key: *key, layer }),
                 },

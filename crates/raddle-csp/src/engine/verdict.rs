@@ -40,7 +40,7 @@ impl Default for CheckOptions {
             memory_limit_bytes: None,
             spill_folder: None,
             counterexamples: 1,
-            leaf_states_max: 5_000_000,
+            leaf_states_max: 2_000_000,
             pairs_max: None,
             progress: None,
             cancel: None,

@@ -83,7 +83,7 @@ struct Effort {
     /// Threads that explore.
     #[arg(long, value_name = "N", default_value_t = default_workers())]
     workers: usize,
-    /// Keep states in memory up to this size, then on disk (e.g. 500M, 4G).
+    /// Keep states in memory up to this size, then on disk (e.g. 500M, 4G); three quarters of what is free if not given.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory_limit: Option<u64>,
     /// Folder for states on disk; the system's temporary folder if not given.
@@ -238,7 +238,7 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
     });
     Ok(CheckOptions {
         workers: effort.workers,
-        memory_limit_bytes: effort.memory_limit,
+        memory_limit_bytes: effort.memory_limit.or_else(free_memory_share),
         spill_folder: effort.spill_folder.clone(),
         pairs_max: effort.states_max,
         leaf_states_max: effort.component_states_max,
@@ -246,6 +246,14 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
         cancel: Some(cancel),
         ..CheckOptions::default()
     })
+}
+
+/// Three quarters of the memory that is free now, where the system tells: rather slow on disk than killed.
+fn free_memory_share() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some((kilobytes << 10) / 4 * 3)
 }
 
 fn spinner(ctx: &Ctx) -> Option<ProgressBar> {

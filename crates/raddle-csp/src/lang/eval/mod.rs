@@ -54,7 +54,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { depth_max: 50_000, steps_max: 500_000_000, elements_max: 10_000_000 }
+        Limits { depth_max: 50_000, steps_max: 100_000_000, elements_max: 10_000_000 }
     }
 }
 
