@@ -31,6 +31,8 @@ pub const WINDOW_BITS: u32 = 45;
 /// Which bits of an address choose its cell.
 pub const WINDOW_MASK: usize = ((1 << WINDOW_BITS) - 1) & !7;
 pub const SHADOW_BYTES: usize = 1 << (WINDOW_BITS + 1);
+/// The hook of a sixteen-byte access looks at the cell behind, which the last one has, too.
+const PAST_BYTES: usize = 4096;
 
 pub const READ: u32 = 1 << 30;
 pub const ATOMIC: u32 = 1 << 31;
@@ -58,13 +60,20 @@ pub fn reserve() -> bool {
     let at = unsafe {
         crate::real::syscall(
             libc::SYS_mmap,
-            [PREFERRED, SHADOW_BYTES, prot, (flags | libc::MAP_FIXED_NOREPLACE) as usize, usize::MAX, 0],
+            [
+                PREFERRED,
+                SHADOW_BYTES + PAST_BYTES,
+                prot,
+                (flags | libc::MAP_FIXED_NOREPLACE) as usize,
+                usize::MAX,
+                0,
+            ],
         )
     };
     let base = if at as usize == PREFERRED {
         PREFERRED
     } else {
-        match arena::map_with(SHADOW_BYTES, flags) {
+        match arena::map_with(SHADOW_BYTES + PAST_BYTES, flags) {
             Some(start) => start as usize,
             None => return false,
         }

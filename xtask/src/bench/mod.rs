@@ -29,6 +29,8 @@
 mod csp;
 mod detect;
 mod measure;
+#[path = "run.rs"]
+mod online;
 pub mod outcome;
 mod predict;
 mod record;
@@ -50,6 +52,7 @@ const GROUPS: &[(&str, Run)] = &[
     ("detect", detect::run),
     ("predict", predict::run),
     ("record", record::run),
+    ("run", online::run),
     ("scheme", scheme::run),
     ("steer", steer::run),
     ("trace", trace::run),

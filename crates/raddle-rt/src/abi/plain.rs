@@ -1,7 +1,7 @@
 //! Plain memory accesses, function entry and exit.
 
 use crate::thread::{self, Frame, Thread};
-use crate::{access_hook, arch, detect, export_with_pc, observe};
+use crate::{access_hook, arch, detect, export_with_pc, observe, wide_access_hook};
 use raddle_wire::record::access::{COMPOUND, LIBRARY, VOLATILE, VPTR, WRITE};
 
 /// An access that the fast path could not settle.
@@ -16,6 +16,19 @@ pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
 }
 
 macro_rules! hooks {
+    (wide $($name:ident, $aux:expr;)*) => {$(
+        wide_access_hook!($name, read = ($aux & WRITE) == 0, aux = ($aux | 4) as u32);
+    )*};
+    // With the last place in a cell at which such an access stays inside it.
+    (unaligned $($name:ident, $log2:expr, $last:literal, $aux:expr;)*) => {$(
+        access_hook!(
+            $name,
+            mask = (1u32 << (1u32 << $log2)) - 1,
+            read = ($aux & WRITE) == 0,
+            aux = ($aux | $log2) as u32,
+            last = $last
+        );
+    )*};
     ($($name:ident, $log2:expr, $aux:expr;)*) => {$(
         access_hook!(
             $name,
@@ -50,14 +63,10 @@ hooks! {
     __tsan_vptr_read, 3, VPTR;
 }
 
-/// Accesses of other shapes: sixteen bytes, unaligned, ranges, virtual table pointers.
 fn access(address: usize, aux: u8) {
     let thread = thread::current();
     if thread.enabled != 0 && thread.busy == 0 {
         let pc = thread.caller_pc;
-        if detect::alone() {
-            return detect::cells::plain(thread, pc, aux, address);
-        }
         observe::access(thread, pc, aux, address);
     }
 }
@@ -70,39 +79,37 @@ fn range(address: usize, bytes: usize, aux: u8) {
     }
 }
 
-macro_rules! shapes {
-    ($($name:ident, $body:ident, $log2:expr, $aux:expr;)*) => {
-        $(extern "C" fn $body(address: usize) { access(address, $aux | $log2) })*
-        export_with_pc! { $($name => $body;)* }
-    };
+hooks! {
+    wide
+    __tsan_read16, 0;
+    __tsan_write16, WRITE;
+    __tsan_volatile_read16, VOLATILE;
+    __tsan_volatile_write16, WRITE | VOLATILE;
+    __tsan_read_write16, WRITE | COMPOUND;
+    __tsan_unaligned_read16, 0;
+    __tsan_unaligned_write16, WRITE;
+    __tsan_unaligned_volatile_read16, VOLATILE;
+    __tsan_unaligned_volatile_write16, WRITE | VOLATILE;
+    __tsan_unaligned_read_write16, WRITE | COMPOUND;
 }
 
-shapes! {
-    __tsan_read16, read16, 4, 0;
-    __tsan_write16, write16, 4, WRITE;
-    __tsan_volatile_read16, volatile_read16, 4, VOLATILE;
-    __tsan_volatile_write16, volatile_write16, 4, WRITE | VOLATILE;
-    __tsan_read_write16, read_write16, 4, WRITE | COMPOUND;
-    __tsan_unaligned_read2, unaligned_read2, 1, 0;
-    __tsan_unaligned_read4, unaligned_read4, 2, 0;
-    __tsan_unaligned_read8, unaligned_read8, 3, 0;
-    __tsan_unaligned_read16, unaligned_read16, 4, 0;
-    __tsan_unaligned_write2, unaligned_write2, 1, WRITE;
-    __tsan_unaligned_write4, unaligned_write4, 2, WRITE;
-    __tsan_unaligned_write8, unaligned_write8, 3, WRITE;
-    __tsan_unaligned_write16, unaligned_write16, 4, WRITE;
-    __tsan_unaligned_volatile_read2, unaligned_volatile_read2, 1, VOLATILE;
-    __tsan_unaligned_volatile_read4, unaligned_volatile_read4, 2, VOLATILE;
-    __tsan_unaligned_volatile_read8, unaligned_volatile_read8, 3, VOLATILE;
-    __tsan_unaligned_volatile_read16, unaligned_volatile_read16, 4, VOLATILE;
-    __tsan_unaligned_volatile_write2, unaligned_volatile_write2, 1, WRITE | VOLATILE;
-    __tsan_unaligned_volatile_write4, unaligned_volatile_write4, 2, WRITE | VOLATILE;
-    __tsan_unaligned_volatile_write8, unaligned_volatile_write8, 3, WRITE | VOLATILE;
-    __tsan_unaligned_volatile_write16, unaligned_volatile_write16, 4, WRITE | VOLATILE;
-    __tsan_unaligned_read_write2, unaligned_read_write2, 1, WRITE | COMPOUND;
-    __tsan_unaligned_read_write4, unaligned_read_write4, 2, WRITE | COMPOUND;
-    __tsan_unaligned_read_write8, unaligned_read_write8, 3, WRITE | COMPOUND;
-    __tsan_unaligned_read_write16, unaligned_read_write16, 4, WRITE | COMPOUND;
+hooks! {
+    unaligned
+    __tsan_unaligned_read2, 1, "6", 0;
+    __tsan_unaligned_read4, 2, "4", 0;
+    __tsan_unaligned_read8, 3, "0", 0;
+    __tsan_unaligned_write2, 1, "6", WRITE;
+    __tsan_unaligned_write4, 2, "4", WRITE;
+    __tsan_unaligned_write8, 3, "0", WRITE;
+    __tsan_unaligned_volatile_read2, 1, "6", VOLATILE;
+    __tsan_unaligned_volatile_read4, 2, "4", VOLATILE;
+    __tsan_unaligned_volatile_read8, 3, "0", VOLATILE;
+    __tsan_unaligned_volatile_write2, 1, "6", WRITE | VOLATILE;
+    __tsan_unaligned_volatile_write4, 2, "4", WRITE | VOLATILE;
+    __tsan_unaligned_volatile_write8, 3, "0", WRITE | VOLATILE;
+    __tsan_unaligned_read_write2, 1, "6", WRITE | COMPOUND;
+    __tsan_unaligned_read_write4, 2, "4", WRITE | COMPOUND;
+    __tsan_unaligned_read_write8, 3, "0", WRITE | COMPOUND;
 }
 
 extern "C" fn read_range(address: usize, bytes: usize) {

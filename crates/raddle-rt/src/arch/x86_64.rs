@@ -281,7 +281,7 @@ impl Variadic {
 /// an access of the same thread segment that covers this one; otherwise jumps to `slow_access(addr, pc, aux)`.
 #[macro_export]
 macro_rules! access_hook {
-    ($name:ident, mask = $mask:expr, read = $read:expr, aux = $aux:expr) => {
+    ($name:ident, mask = $mask:expr, read = $read:expr, aux = $aux:expr $(, last = $last:expr)?) => {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name(_addr: *const u8) {
@@ -293,9 +293,19 @@ macro_rules! access_hook {
                 "je 2f",
                 "mov ecx, edi",
                 "and ecx, 7",
+                $(
+                    // An access that is not aligned may reach into the next cell.
+                    concat!("cmp ecx, ", $last),
+                    "ja 3f",
+                )?
                 "mov edx, {mask}",
                 "shl edx, cl",
                 "movzx edx, dl",
+                // Bytes beyond the new access's do not matter.
+                "mov esi, edx",
+                "or esi, 0xffffff00",
+                "movd xmm3, esi",
+                "pshufd xmm3, xmm3, 0",
                 "or edx, dword ptr [rax + {state}]",
                 "or edx, {read}",
                 "movabs rcx, {window}",
@@ -309,6 +319,7 @@ macro_rules! access_hook {
                 "movd xmm2, edx",
                 "pshufd xmm2, xmm2, 0",
                 "por xmm1, xmm2",
+                "pand xmm1, xmm3",
                 "pcmpeqd xmm1, xmm0",
                 "pmovmskb ecx, xmm1",
                 "test ecx, ecx",
@@ -321,6 +332,61 @@ macro_rules! access_hook {
                 state = const core::mem::offset_of!($crate::thread::Thread, segment),
                 shadow = const core::mem::offset_of!($crate::thread::Thread, shadow_base),
                 mask = const $mask,
+                read = const if $read { $crate::shadow::READ } else { 0 },
+                window = const $crate::shadow::WINDOW_MASK,
+                aux = const $aux,
+                slow = sym $crate::abi::plain::slow_access,
+            )
+        }
+    };
+}
+
+/// The hook of a sixteen-byte access: two whole cells, if it begins at one.
+#[macro_export]
+macro_rules! wide_access_hook {
+    ($name:ident, read = $read:expr, aux = $aux:expr) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name(_addr: *const u8) {
+            core::arch::naked_asm!(
+                ".p2align 4",
+                "mov rax, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "cmp dword ptr [rax + {enabled}], 0",
+                "je 2f",
+                "test edi, 7",
+                "jnz 3f",
+                "mov edx, dword ptr [rax + {state}]",
+                "or edx, {entry}",
+                "movabs rcx, {window}",
+                "and rcx, rdi",
+                "add rcx, rcx",
+                "add rcx, qword ptr [rax + {shadow}]",
+                "movd xmm0, edx",
+                "pshufd xmm0, xmm0, 0",
+                "movdqa xmm1, xmmword ptr [rcx]",
+                "movdqa xmm3, xmmword ptr [rcx + 16]",
+                "mov edx, {read}",
+                "movd xmm2, edx",
+                "pshufd xmm2, xmm2, 0",
+                "por xmm1, xmm2",
+                "por xmm3, xmm2",
+                "pcmpeqd xmm1, xmm0",
+                "pcmpeqd xmm3, xmm0",
+                "pmovmskb ecx, xmm1",
+                "pmovmskb edx, xmm3",
+                "test ecx, ecx",
+                "jz 3f",
+                "test edx, edx",
+                "jz 3f",
+                "2: ret",
+                "3: mov rsi, qword ptr [rsp]",
+                "mov edx, {aux}",
+                "jmp {slow}",
+                enabled = const core::mem::offset_of!($crate::thread::Thread, enabled),
+                state = const core::mem::offset_of!($crate::thread::Thread, segment),
+                shadow = const core::mem::offset_of!($crate::thread::Thread, shadow_base),
+                entry = const 0xff | if $read { $crate::shadow::READ } else { 0 },
                 read = const if $read { $crate::shadow::READ } else { 0 },
                 window = const $crate::shadow::WINDOW_MASK,
                 aux = const $aux,

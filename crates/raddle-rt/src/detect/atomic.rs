@@ -182,6 +182,9 @@ fn list_sole(var: &mut Var) {
 }
 
 fn set_sequence(var: &mut Var, me: u32, state: &mut State) {
+    if let Some(known) = vars::sequence_of(var, me) {
+        return known.assign_from(&mut state.clock);
+    }
     let mut clock = super::clock::ObjectClock::NONE;
     clock.assign_from(&mut state.clock);
     vars::set_sequence(var, me, clock);

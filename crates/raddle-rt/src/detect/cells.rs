@@ -73,8 +73,36 @@ pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let read = if aux & WRITE == 0 { READ } else { 0 };
     if (address & 7) + bytes <= 8 {
         access(thread, pc, aux, address, ((1u32 << bytes) - 1) << (address & 7), read);
+    } else if address & 7 == 0 {
+        whole_pair(thread, pc, aux, address, read);
     } else {
         range(thread, pc, aux, address, bytes, true);
+    }
+}
+
+/// An access to two whole cells.
+#[inline(always)]
+fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize, read: u32) {
+    let Some(state) = state::of(thread) else { return };
+    let entry = thread.segment | 0xff | read;
+    let first_cell = shadow::cell(thread.shadow_base, address);
+    let second_cell = shadow::cell(thread.shadow_base, address + 8);
+    let first = look(thread, state, first_cell, entry);
+    let second = look(thread, state, second_cell, entry);
+    if thread.sid != 0 && (first.place != REDUNDANT || second.place != REDUNDANT) {
+        // The history first: who finds the entry in a cell must find it there.
+        history::access(thread, pc, aux, address, false);
+        if first.place != REDUNDANT {
+            first_cell[first.place].store(entry, Ordering::Relaxed);
+        }
+        if second.place != REDUNDANT {
+            second_cell[second.place].store(entry, Ordering::Relaxed);
+        }
+    }
+    if first.race != 0 {
+        race(thread, pc, aux, address, 16, read, first.race, address);
+    } else if second.race != 0 {
+        race(thread, pc, aux, address, 16, read, second.race, address + 8);
     }
 }
 

@@ -257,6 +257,18 @@ impl ObjectClock {
         self.generation = clock.generation;
     }
 
+    /// The object knows what the other one knows, and nothing else.
+    pub fn copy_from(&mut self, other: &mut ObjectClock) {
+        let width = usize::from(other.width);
+        if other.times.is_null() || !self.reserve(width) {
+            return self.clear();
+        }
+        other.refresh();
+        self.entries()[width..].fill(0);
+        self.entries()[..width].copy_from_slice(other.entries());
+        self.generation = other.generation;
+    }
+
     pub fn copy(&mut self) -> ObjectClock {
         let mut copy = ObjectClock::NONE;
         if !self.times.is_null() && copy.reserve(usize::from(self.width)) {

@@ -165,6 +165,20 @@ impl Buffer {
     }
 }
 
+/// If the next store lets the oldest go, that one's clock, to be used again.
+pub fn spare_clock(var: &mut Var, behind: *mut Store) -> ObjectClock {
+    if var.buffer.count < STORES_MAX || var.buffer.oldest == behind {
+        return ObjectClock::NONE;
+    }
+    let leaving = leave(var);
+    // SAFETY: out of the list, and ours.
+    unsafe {
+        let clock = core::mem::replace(&mut (*leaving).clock, ObjectClock::NONE);
+        give_back(leaving);
+        clock
+    }
+}
+
 /// Puts a store behind `older` in modification order, and lets the oldest go if there are too many.
 pub fn insert(var: &mut Var, older: *mut Store, store: Store) {
     let Some(at) = take() else { return };
@@ -180,11 +194,14 @@ pub fn insert(var: &mut Var, older: *mut Store, store: Store) {
     }
     var.buffer.count += 1;
     if var.buffer.count > STORES_MAX {
-        evict(var);
+        let leaving = leave(var);
+        // SAFETY: out of the list, and ours.
+        unsafe { give_back(leaving) };
     }
 }
 
-fn evict(var: &mut Var) {
+/// Takes the oldest store out of the list and keeps what its release sequences still mean.
+fn leave(var: &mut Var) -> *mut Store {
     let leaving = var.buffer.oldest;
     // SAFETY: an element of the list, and not the only one.
     unsafe {
@@ -196,11 +213,14 @@ fn evict(var: &mut Var) {
         }
         if store.releases {
             let clock = if store.own.is_empty() { &mut store.clock } else { &mut store.own };
-            vars::set_sequence(var, store.thread, clock.copy());
+            match vars::sequence_of(var, store.thread) {
+                Some(known) => known.copy_from(clock),
+                None => vars::set_sequence(var, store.thread, clock.copy()),
+            }
         }
-        give_back(leaving);
     }
     var.buffer.count -= 1;
+    leaving
 }
 
 /// What a relaxed store of `thread`, put behind `older`, still has of the thread's release sequence.

@@ -160,17 +160,24 @@ fn put<T>(thread: &Thread, state: &mut State, var: &mut Locked, behind: *mut Sto
         sc,
         ..Store::initial(outcome.written)
     };
-    if update {
+    // An acquiring update already knows what it found.
+    let knows = acquires(outcome.mo) || before.clock.is_empty();
+    if update && !(released && knows) {
         store.clock = before.clock.copy();
-        if released && !store.clock.is_empty() {
+        if released {
             store.own.assign_from(&mut state.clock);
         }
-    } else if !released {
+    } else if !update && !released {
         store.clock = stores::sequence(var, behind, me);
         store.continues = !store.clock.is_empty();
     }
     if released {
-        store.clock.release_from(&mut state.clock);
+        if store.clock.is_empty() {
+            store.clock = stores::spare_clock(var, behind);
+            store.clock.assign_from(&mut state.clock);
+        } else {
+            store.clock.release_from(&mut state.clock);
+        }
     } else if !state.fence_release.empty {
         store.clock.release_from(&mut state.fence_release);
     }

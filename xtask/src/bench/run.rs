@@ -1,0 +1,109 @@
+//! Online detection: the programs of the recording bench, each native, under clang's and gcc's ThreadSanitizer, and under
+//! `raddle run`, built by the same compiler, with and without weak behaviours.
+//!
+//! Everybody gets `-O2 -g` and the same inputs. Raddle's rows count both processes (the program, and the one that takes its reports), as
+//! in a real use.
+
+use super::{Bench, Limit, Outcome, Subject, geometric_mean, ratios};
+use crate::project;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Programs and their inputs.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("matmul", "320"),
+    ("sort", "600000"),
+    ("hashtable", "200000"),
+    ("queue", "200000"),
+    ("stencil", "60"),
+    ("counter", "300000"),
+];
+
+const OPTIONS: &[&str] = &["-O2", "-g", "-pthread"];
+
+const CLANG: &str = "clang TSan";
+const GCC: &str = "gcc TSan";
+const OURS: &str = "raddle (clang)";
+const OURS_GCC: &str = "raddle (gcc)";
+const WEAK: &str = "raddle --weak (clang)";
+
+pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
+    let raddle = project::release_raddle()?;
+    let clang =
+        project::newest("clang").context("no clang-NN; run `cargo xtask test` once, it installs one")?;
+    let scratch = tempfile::tempdir()?;
+    let mut outcome = Outcome::new("run");
+    for &(name, size) in PROGRAMS {
+        let source = project::root().join("benches/programs").join(format!("{name}.c"));
+        let compile = |kind: &str, mut command: Command| -> anyhow::Result<PathBuf> {
+            let path = scratch.path().join(format!("{name}-{kind}"));
+            project::run(command.args(OPTIONS).arg(&source).arg("-o").arg(&path))?;
+            Ok(path)
+        };
+        let with = |compiler: &Path, flag: Option<&str>| {
+            let mut command = Command::new(compiler);
+            command.args(flag);
+            command
+        };
+        let ours = |compiler: &Path| {
+            let mut command = with(&raddle, Some("cc"));
+            command.env("RADDLE_CC", compiler);
+            command
+        };
+        let gcc = Path::new("gcc");
+        let native = compile("native", with(&clang, None))?;
+        let clang_tsan = compile("clang-tsan", with(&clang, Some("-fsanitize=thread")))?;
+        let gcc_tsan = compile("gcc-tsan", with(gcc, Some("-fsanitize=thread")))?;
+        let ours_clang = compile("raddle-clang", ours(&clang))?;
+        let ours_gcc = compile("raddle-gcc", ours(gcc))?;
+        let plain = |path: &Path| {
+            let mut command = Command::new(path);
+            command.arg(size);
+            command
+        };
+        let detected = |path: &Path, weak: Option<&str>| {
+            let mut command = Command::new(&raddle);
+            command.args(["run", "--quiet"]).args(weak).arg("--").arg(path).arg(size);
+            command
+        };
+        outcome.rows.extend(bench.measure(
+            name,
+            vec![
+                Subject::process("native", || plain(&native)),
+                Subject::process(CLANG, || plain(&clang_tsan)),
+                Subject::process(GCC, || plain(&gcc_tsan)),
+                Subject::process(OURS, || detected(&ours_clang, None)),
+                Subject::process(OURS_GCC, || detected(&ours_gcc, None)),
+                Subject::process(WEAK, || detected(&ours_clang, Some("--weak"))),
+            ],
+        )?);
+    }
+    bars(&mut outcome);
+    Ok(outcome)
+}
+
+fn bars(outcome: &mut Outcome) {
+    for (ours, theirs, mean_max, worst_max) in
+        [(OURS, CLANG, 1.0, 1.25), (OURS_GCC, GCC, 1.0, 1.25), (WEAK, CLANG, 1.3, 1.625)]
+    {
+        let all = ratios(&outcome.rows, ours, theirs);
+        let mean = geometric_mean(all.iter().map(|(_, ratio)| *ratio));
+        let worst = all.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
+        let about = format!("CPU time, {ours} against {theirs}");
+        outcome.bar(&format!("{about}, geometric mean"), mean, Limit::AtMost(mean_max));
+        outcome.bar(&format!("{about}, worst"), worst, Limit::AtMost(worst_max));
+        let peak = |case: &str, subject: &str| {
+            let row = outcome.rows.iter().find(|row| row.case == case && row.subject == subject);
+            row.and_then(|row| row.peak_kib)
+        };
+        let memory = PROGRAMS
+            .iter()
+            .filter_map(|(name, _)| Some(peak(name, ours)? as f64 / peak(name, theirs)? as f64));
+        let memory = memory.fold(0.0, f64::max);
+        outcome.bar(&format!("peak memory, {ours} against {theirs}, worst"), memory, Limit::AtMost(1.0));
+    }
+    outcome.note(
+        "Raddle's times and memory are those of the program and of the process that takes its reports together; memory that both map counts once.",
+    );
+}
