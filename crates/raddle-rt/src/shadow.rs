@@ -22,8 +22,8 @@
 use crate::arena;
 use crate::thread::Thread;
 use core::arch::x86_64::{
-    __m128i, _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_load_si128,
-    _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128, _mm_xor_si128,
+    __m128i, _mm_add_epi32, _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_cmpeq_epi32,
+    _mm_load_si128, _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128, _mm_xor_si128,
 };
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -196,6 +196,29 @@ pub fn compare(cell: &Cell, entry: u32) -> Lanes {
             own: lanes(other),
             zero: lanes(old),
             covered: lanes(not_covered),
+        }
+    }
+}
+
+/// As [`compare`], for a plain access to all bytes of the cell. It covers everything if it writes, and reads if it reads.
+#[inline(always)]
+pub fn compare_whole(cell: &Cell, entry: u32, read: u32) -> Lanes {
+    // SAFETY: as in `compare`.
+    unsafe {
+        let old = _mm_load_si128(core::ptr::from_ref(cell).cast());
+        let new = _mm_set1_epi32(entry as i32);
+        let lanes = |mask: __m128i| _mm_movemask_ps(_mm_castsi128_ps(mask)) as u32;
+        let none = _mm_setzero_si128();
+        let same = lanes(_mm_cmpeq_epi32(_mm_or_si128(old, _mm_set1_epi32(read as i32)), new));
+        let other = _mm_and_si128(_mm_xor_si128(old, new), _mm_set1_epi32(0xff << SID_SHIFT));
+        // The sign bit of a lane is what `lanes` takes: one bit to the left of `READ`.
+        let reads = _mm_add_epi32(old, old);
+        Lanes {
+            redundant: same,
+            same,
+            own: lanes(_mm_cmpeq_epi32(other, none)),
+            zero: lanes(_mm_cmpeq_epi32(old, none)),
+            covered: if read == 0 { 0xf } else { lanes(reads) },
         }
     }
 }

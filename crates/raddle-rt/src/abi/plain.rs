@@ -15,6 +15,15 @@ pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
     }
 }
 
+/// The same for sixteen bytes.
+pub extern "C" fn slow_wide_access(address: usize, pc: u64, aux: u32) {
+    let thread = thread::current();
+    if address & 7 == 0 && thread.busy == 0 && detect::alone() {
+        return detect::cells::whole_pair(thread, pc, aux as u8, address);
+    }
+    slow_access(address, pc, aux)
+}
+
 macro_rules! hooks {
     (wide $($name:ident, $aux:expr;)*) => {$(
         wide_access_hook!($name, read = ($aux & WRITE) == 0, aux = ($aux | 4) as u32);

@@ -301,13 +301,9 @@ macro_rules! access_hook {
                 "mov edx, {mask}",
                 "shl edx, cl",
                 "movzx edx, dl",
-                // Bytes beyond the new access's do not matter.
-                "mov esi, edx",
-                "or esi, 0xffffff00",
-                "movd xmm3, esi",
-                "pshufd xmm3, xmm3, 0",
                 "or edx, dword ptr [rax + {state}]",
                 "or edx, {read}",
+                "mov esi, edx",
                 "movabs rcx, {window}",
                 "and rcx, rdi",
                 "add rcx, rcx",
@@ -319,6 +315,15 @@ macro_rules! access_hook {
                 "movd xmm2, edx",
                 "pshufd xmm2, xmm2, 0",
                 "por xmm1, xmm2",
+                "movdqa xmm3, xmm1",
+                "pcmpeqd xmm3, xmm0",
+                "pmovmskb ecx, xmm3",
+                "test ecx, ecx",
+                "jnz 2f",
+                // The same, whatever other bytes the older access touched.
+                "or esi, 0xffffff00",
+                "movd xmm3, esi",
+                "pshufd xmm3, xmm3, 0",
                 "pand xmm1, xmm3",
                 "pcmpeqd xmm1, xmm0",
                 "pmovmskb ecx, xmm1",
@@ -390,7 +395,7 @@ macro_rules! wide_access_hook {
                 read = const if $read { $crate::shadow::READ } else { 0 },
                 window = const $crate::shadow::WINDOW_MASK,
                 aux = const $aux,
-                slow = sym $crate::abi::plain::slow_access,
+                slow = sym $crate::abi::plain::slow_wide_access,
             )
         }
     };

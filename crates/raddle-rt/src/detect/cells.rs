@@ -45,6 +45,30 @@ fn look(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32) -> 
     if redundant != 0 {
         return Look { place: REDUNDANT, race: 0 };
     }
+    decide(thread, state, cell, entry, own, zero, covered)
+}
+
+/// The same for a plain access to the whole cell, about which less has to be asked.
+#[inline(always)]
+fn look_at_whole(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, read: u32) -> Look {
+    let shadow::Lanes { redundant, own, zero, covered, .. } = shadow::compare_whole(cell, entry, read);
+    if redundant != 0 {
+        return Look { place: REDUNDANT, race: 0 };
+    }
+    decide(thread, state, cell, entry, own, zero, covered)
+}
+
+/// Looks for a race with what others have left in the cell, and for the place of the new access.
+#[inline(always)]
+fn decide(
+    thread: &mut Thread,
+    state: &State,
+    cell: &shadow::Cell,
+    entry: u32,
+    own: u32,
+    zero: u32,
+    covered: u32,
+) -> Look {
     let mut race = 0;
     let mut droppable = own;
     let mut others = !(own | zero) & 0xf;
@@ -73,8 +97,6 @@ pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let read = if aux & WRITE == 0 { READ } else { 0 };
     if (address & 7) + bytes <= 8 {
         access(thread, pc, aux, address, ((1u32 << bytes) - 1) << (address & 7), read);
-    } else if address & 7 == 0 {
-        whole_pair(thread, pc, aux, address, read);
     } else {
         range(thread, pc, aux, address, bytes, true);
     }
@@ -82,13 +104,14 @@ pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
 
 /// An access to two whole cells.
 #[inline(always)]
-fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize, read: u32) {
+pub fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let Some(state) = state::of(thread) else { return };
+    let read = if aux & WRITE == 0 { READ } else { 0 };
     let entry = thread.segment | 0xff | read;
     let first_cell = shadow::cell(thread.shadow_base, address);
     let second_cell = shadow::cell(thread.shadow_base, address + 8);
-    let first = look(thread, state, first_cell, entry);
-    let second = look(thread, state, second_cell, entry);
+    let first = look_at_whole(thread, state, first_cell, entry, read);
+    let second = look_at_whole(thread, state, second_cell, entry, read);
     if thread.sid != 0 && (first.place != REDUNDANT || second.place != REDUNDANT) {
         // The history first: who finds the entry in a cell must find it there.
         history::access(thread, pc, aux, address, false);
