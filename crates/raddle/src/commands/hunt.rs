@@ -4,7 +4,7 @@ use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::detector_options::DetectorOptions;
-use crate::hunt::confirm::{Settings, confirm_all};
+use crate::hunt::confirm::{Settings, confirm_all, schedule_of, witness_of};
 use crate::hunt::detectors::Detectors;
 use crate::hunt::unordered;
 use crate::launch::Launch;
@@ -187,7 +187,8 @@ fn hunt_in(
     let mut symbols = Symbolizer::new(&trace.tables.modules);
     for (candidate, verdict) in prediction.candidates.iter().zip(verdicts) {
         let Some(verdict) = verdict else { continue };
-        let replayed = Candidate { parties: verdict.parties, ..candidate.clone() };
+        let (parties, _) = witness_of(candidate, verdict.witness);
+        let replayed = Candidate { parties: parties.to_vec(), ..candidate.clone() };
         let mut finding = prediction.finding(&trace, &mut symbols, &replayed);
         if verdict.confirmed {
             finding.grade = Grade::Confirmed;
@@ -195,18 +196,23 @@ fn hunt_in(
             finding.notes.extend(verdict.attempts);
         }
         let schedule = args.keep.join(format!("{}.schedule", finding.id));
-        let mut text = verdict.schedule;
+        let mut text = schedule_of(&trace, &prediction, candidate, verdict.witness);
         text.about = format!("{} {}", candidate.kind.word(), finding.id);
         std::fs::write(&schedule, text.to_text())
             .with_context(|| format!("cannot write the schedule {}", schedule.display()))?;
         finding.schedule = Some(schedule.display().to_string());
         findings.push(finding);
     }
+    let unexplored = prediction.unexplored.iter().map(ToString::to_string).collect();
+    // What follows reads the trace once more, from its file.
+    drop(symbols);
+    drop(prediction);
+    drop(trace);
     if config.options & option::MEMORY != 0 && !launch.preload {
         let more = unordered::races(launch, path, &args.keep, &findings, &settings, ctx)?;
         findings.extend(more);
     }
-    Ok((findings, prediction.unexplored.iter().map(ToString::to_string).collect()))
+    Ok((findings, unexplored))
 }
 
 /// A line on the terminal that says what is being done.

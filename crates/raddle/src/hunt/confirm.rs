@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// What became of a candidate.
 pub struct Verdict {
     pub confirmed: bool,
-    /// Parties of the witness that was replayed last (the confirming one, if there is one).
-    pub parties: Vec<Party>,
-    pub schedule: Schedule,
+    /// The witness to show: the confirming one, or the first. Its schedule can be made again at any time, and is too long to
+    /// be kept for every candidate of a long run.
+    pub witness: usize,
     /// Why it was not confirmed, a sentence for each witness that was tried.
     pub attempts: Vec<String>,
 }
@@ -80,44 +80,43 @@ fn confirm(
     candidate: &Candidate,
     settings: &Settings,
 ) -> anyhow::Result<Verdict> {
-    let own = (&candidate.parties, &candidate.witness);
-    let others = candidate.alternatives.iter().map(|(parties, witness)| (parties, witness));
     let mut attempts = Vec::new();
-    let mut last: Option<(Vec<Party>, Schedule)> = None;
-    for (parties, witness) in std::iter::once(own).chain(others).take(settings.alternatives.max(1)) {
-        let schedule = schedule_of(trace, prediction, candidate, parties, witness);
+    for number in 0..=candidate.alternatives.len().min(settings.alternatives.max(1) - 1) {
         if Instant::now() >= settings.until {
             attempts.push("not replayed: the time for confirming was up (--confirm-for)".into());
-            last.get_or_insert_with(|| (parties.clone(), schedule));
             break;
         }
+        let schedule = schedule_of(trace, prediction, candidate, number);
         let steered =
             steering::replay(launch, &schedule, settings.options, Streams::Silent, settings.timeout)?;
         match shows(candidate.kind, &schedule, &steered) {
-            Ok(()) => {
-                return Ok(Verdict { confirmed: true, parties: parties.clone(), schedule, attempts });
-            }
+            Ok(()) => return Ok(Verdict { confirmed: true, witness: number, attempts }),
             Err(why) => attempts.push(why),
-        }
-        if last.is_none() {
-            last = Some((parties.clone(), schedule));
         }
         // A program that waits for what is not there, a client for example, does so under any schedule.
         if matches!(steered.outcome, Outcome::TimedOut(_)) {
             break;
         }
     }
-    let (parties, schedule) = last.unwrap_or_else(|| (candidate.parties.clone(), Schedule::new("")));
-    Ok(Verdict { confirmed: false, parties, schedule, attempts })
+    Ok(Verdict { confirmed: false, witness: 0, attempts })
 }
 
-fn schedule_of(
+/// The parties and the witness with this number: the candidate's own first, then its alternatives.
+pub fn witness_of(candidate: &Candidate, number: usize) -> (&[Party], &Witness) {
+    match number.checked_sub(1).and_then(|number| candidate.alternatives.get(number)) {
+        Some((parties, witness)) => (parties, witness),
+        None => (&candidate.parties, &candidate.witness),
+    }
+}
+
+/// The schedule of a witness.
+pub fn schedule_of(
     trace: &MemoryTrace,
     prediction: &Prediction,
     candidate: &Candidate,
-    parties: &[Party],
-    witness: &Witness,
+    number: usize,
 ) -> Schedule {
+    let (parties, witness) = witness_of(candidate, number);
     prediction.schedule(trace, candidate.kind.word(), parties, witness)
 }
 
