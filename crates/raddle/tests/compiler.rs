@@ -283,3 +283,55 @@ fn links_named_after_compilers_are_compilers() {
     succeed(Command::new(&link).args(["-c", "a.cc"]).current_dir(folder.path()));
     assert!(folder.path().join("a.o").exists());
 }
+
+/// Functions that only operate on atomics, between plain accesses to a static variable.
+const AROUND_ATOMICS: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+static int data;
+static atomic_int published, seen;
+static __attribute__((noinline)) void publish(atomic_int *what, int number) {
+    atomic_store_explicit(what, number, memory_order_release);
+}
+static __attribute__((noinline)) void await(atomic_int *what, int number) {
+    while (atomic_load_explicit(what, memory_order_acquire) < number) sched_yield();
+}
+static void *writer(void *unused) {
+    data = 1;
+    publish(&published, 1);
+    await(&seen, 1);
+    data = 2;
+    publish(&published, 2);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, writer, NULL);
+    await(&published, 1);
+    int first = data;
+    publish(&seen, 1);
+    await(&published, 2);
+    int second = data;
+    pthread_join(thread, NULL);
+    printf("%d %d\n", first, second);
+    return 0;
+}
+"#;
+
+/// gcc 12 moves plain accesses across such functions, whose race would then be found in a program that has none.
+#[test]
+fn plain_accesses_stay_on_their_side_of_atomics() {
+    for compiler in compilers() {
+        for flags in [&["-O0"][..], &["-O2"], &["-O2", "-flto"]] {
+            let folder = folder(&[("a.c", AROUND_ATOMICS)]);
+            let folder = folder.path();
+            succeed(cc(&compiler, folder).args(flags).args(["-pthread", "a.c", "-o", "program"]));
+            let output = succeed(
+                raddle().args(["record", "-q", "-o", "t.trace", "--", "./program"]).current_dir(folder),
+            );
+            assert_eq!(output, "1 2\n", "{compiler} {flags:?}");
+        }
+    }
+}

@@ -27,6 +27,7 @@
 //! | clang `-tsan-distinguish-volatile`, gcc `--param tsan-distinguish-volatile=1` | volatile accesses get their own event |
 //! | clang `-tsan-instrument-read-before-write` | `x++` is a read, then a write: the lost update needs both |
 //! | gcc `-fno-builtin-memcpy`, ... | gcc opens these functions up into moves that it does not mark |
+//! | gcc `-fno-ipa-reference` | gcc takes the hooks of atomics for calls that cannot touch a static variable, and moves plain accesses across them |
 
 use super::Refusal;
 use super::arguments::{Product, Request, Stage};
@@ -162,6 +163,7 @@ fn compile_flags(compiler: &Compiler, request: &Request, runtime: &RuntimeFiles,
             if compiler.major_version().is_none_or(|version| version >= GCC_VOLATILE_VERSION) {
                 list.extend(["--param".into(), "tsan-distinguish-volatile=1".into()]);
             }
+            list.push("-fno-ipa-reference".into());
             list.extend(GCC_MARKED_CALLS.iter().map(|name| format!("-fno-builtin-{name}").into()));
         }
     }
