@@ -394,6 +394,15 @@ int main(void) {
     );
 }
 
+/// Both threads come to memory that nobody has touched before, at about the same time.
+#[test]
+fn threads_that_begin_together_do_not_wipe_out_each_others_accesses() {
+    let program = Program::new(RACE);
+    for _ in 0..30 {
+        program.run("", &[]).expect(1, &["data-race"]);
+    }
+}
+
 #[test]
 fn a_program_can_bring_its_own_options_and_suppressions() {
     let with = |functions: &str| Program::new(&format!("{RACE}\n{functions}"));

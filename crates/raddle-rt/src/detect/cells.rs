@@ -22,6 +22,8 @@ use raddle_wire::record::access::{SIZE_MASK, WRITE};
 struct Look {
     /// Where the new entry goes; 4: nowhere, the cell has a covering access of the same segment.
     place: usize,
+    /// The place was empty.
+    fresh: bool,
     /// An access that races with the new one, or 0.
     race: u32,
 }
@@ -43,7 +45,7 @@ fn slot_of(entry: u32) -> u32 {
 fn look(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32) -> Look {
     let shadow::Lanes { redundant, own, zero, covered, .. } = shadow::compare(cell, entry);
     if redundant != 0 {
-        return Look { place: REDUNDANT, race: 0 };
+        return Look { place: REDUNDANT, fresh: false, race: 0 };
     }
     decide(thread, state, cell, entry, own, zero, covered)
 }
@@ -53,7 +55,7 @@ fn look(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32) -> 
 fn look_at_whole(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, read: u32) -> Look {
     let shadow::Lanes { redundant, own, zero, covered, .. } = shadow::compare_whole(cell, entry, read);
     if redundant != 0 {
-        return Look { place: REDUNDANT, race: 0 };
+        return Look { place: REDUNDANT, fresh: false, race: 0 };
     }
     decide(thread, state, cell, entry, own, zero, covered)
 }
@@ -82,12 +84,50 @@ fn decide(
             race = old;
         }
     }
-    let place = match (covered & droppable & !zero, zero) {
-        (0, 0) => (thread.next_random() >> 8) as usize & 3,
-        (0, free) => free.trailing_zeros() as usize,
-        (choices, _) => choices.trailing_zeros() as usize,
+    let (place, fresh) = match (covered & droppable & !zero, zero) {
+        (0, 0) => ((thread.next_random() >> 8) as usize & 3, false),
+        (0, free) => (free.trailing_zeros() as usize, true),
+        (choices, _) => (choices.trailing_zeros() as usize, false),
     };
-    Look { place, race }
+    Look { place, fresh, race }
+}
+
+/// Puts the new access where looking said.
+///
+/// Between the look and the store another thread may come by. An empty place is therefore taken in one step: the first
+/// store to a page of cells waits for the kernel to find one, which takes as long as a short thread lives, and would then
+/// wipe out what that thread has left there.
+#[inline(always)]
+fn put(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, look: &mut Look) {
+    if !look.fresh {
+        cell[look.place].store(entry, Ordering::Relaxed);
+    } else if cell[look.place].compare_exchange(0, entry, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        put_again(thread, state, cell, entry, look);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn put_again(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, first: &mut Look) {
+    loop {
+        let next = look(thread, state, cell, entry);
+        if first.race == 0 {
+            first.race = next.race;
+        }
+        let done = match next.place {
+            REDUNDANT => true,
+            place if next.fresh => {
+                cell[place].compare_exchange(0, entry, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            }
+            place => {
+                cell[place].store(entry, Ordering::Relaxed);
+                true
+            }
+        };
+        if done {
+            return;
+        }
+    }
 }
 
 /// A plain access of `1 << (aux & 7)` bytes, when nobody but the detector wants it.
@@ -110,16 +150,16 @@ pub fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let entry = thread.segment | 0xff | read;
     let first_cell = shadow::cell(thread.shadow_base, address);
     let second_cell = shadow::cell(thread.shadow_base, address + 8);
-    let first = look_at_whole(thread, state, first_cell, entry, read);
-    let second = look_at_whole(thread, state, second_cell, entry, read);
+    let mut first = look_at_whole(thread, state, first_cell, entry, read);
+    let mut second = look_at_whole(thread, state, second_cell, entry, read);
     if thread.sid != 0 && (first.place != REDUNDANT || second.place != REDUNDANT) {
         // The history first: who finds the entry in a cell must find it there.
         history::access(thread, pc, aux, address, false);
         if first.place != REDUNDANT {
-            first_cell[first.place].store(entry, Ordering::Relaxed);
+            put(thread, state, first_cell, entry, &mut first);
         }
         if second.place != REDUNDANT {
-            second_cell[second.place].store(entry, Ordering::Relaxed);
+            put(thread, state, second_cell, entry, &mut second);
         }
     }
     if first.race != 0 {
@@ -135,14 +175,14 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, 
     let Some(state) = state::of(thread) else { return true };
     let cell = shadow::cell(thread.shadow_base, address);
     let entry = thread.segment | mask | flags;
-    let look = look(thread, state, cell, entry);
+    let mut look = look(thread, state, cell, entry);
     if look.place == REDUNDANT {
         return false;
     }
     if thread.sid != 0 {
         // The history first: who finds the entry in the cell must find it there.
         history::access(thread, pc, aux, address, flags & ATOMIC != 0);
-        cell[look.place].store(entry, Ordering::Relaxed);
+        put(thread, state, cell, entry, &mut look);
     }
     if look.race != 0 {
         race(thread, pc, aux, address, 1 << (aux & SIZE_MASK), flags, look.race, address & !7);
@@ -179,7 +219,7 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
         let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
         let cell = shadow::cell(thread.shadow_base, at);
         let entry = thread.segment | mask | read;
-        let look = look(thread, state, cell, entry);
+        let mut look = look(thread, state, cell, entry);
         if look.place != REDUNDANT {
             if !news && thread.sid != 0 {
                 if sized {
@@ -190,7 +230,7 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
             }
             news = true;
             if thread.sid != 0 {
-                cell[look.place].store(entry, Ordering::Relaxed);
+                put(thread, state, cell, entry, &mut look);
             }
             if look.race != 0 && first_race.0 == 0 {
                 first_race = (look.race, at & !7);
