@@ -26,9 +26,9 @@ int main(void) {
     memset(&action, 0, sizeof action);
     action.sa_handler = on_alarm;
     sigaction(SIGALRM, &action, NULL);
+    pthread_t a = start_with(count, (void *)0), b = start_with(count, (void *)1);
     struct itimerval timer = {{0, 1000}, {0, 1000}};
     setitimer(ITIMER_REAL, &timer, NULL);
-    pthread_t a = start_with(count, (void *)0), b = start_with(count, (void *)1);
     finish(a);
     finish(b);
     memset(&timer, 0, sizeof timer);
