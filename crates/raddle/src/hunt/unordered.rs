@@ -5,6 +5,10 @@
 //! `hb11`. Because what was recorded of a free run is only as good as the order in which its atomics were written down, the
 //! run is repeated under control along its own schedule, where that order is exact, and judged again. Only a pair of
 //! places that is unordered there too is confirmed, and the finding says in which form.
+//!
+//! Only memory that the trace can tell apart counts: variables of the program and blocks of the heap. An address that has no
+//! name may be a stack, which the next thread gets from the system's cache with other contents and no order to the last
+//! one's; nothing that two threads do there is known to concern the same object.
 
 use super::confirm::Settings;
 use crate::commands::Ctx;
@@ -121,7 +125,12 @@ fn repeat(
 
 fn suspects(trace: &Path, ctx: &Ctx) -> anyhow::Result<Vec<Finding>> {
     let detected = detect(trace, &[hb11::NAME.to_owned()], &Default::default(), false, ctx)?;
-    Ok(detected.findings.into_iter().map(|(finding, _)| finding).collect())
+    Ok(detected.findings.into_iter().map(|(finding, _)| finding).filter(is_about_an_object).collect())
+}
+
+/// Does everything that the finding concerns have a name? What has none is called by its address.
+fn is_about_an_object(finding: &Finding) -> bool {
+    !finding.objects.is_empty() && finding.objects.iter().all(|name| !name.starts_with("0x"))
 }
 
 fn places(finding: &Finding) -> Option<Places> {
