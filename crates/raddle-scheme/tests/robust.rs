@@ -205,3 +205,36 @@ fn prelude_arithmetic() {
         assert_eq!(end, Ending::Finished(expected));
     }
 }
+
+/// The value of an expression.
+fn value(text: &str) -> Ending {
+    let program = parse(Source::new("value.scm", text.to_owned())).expect("well formed");
+    run(&Machine::new(&program), Scheduler::RoundRobin, 0, 2_000, &Clock::unlimited(), |_| {}).ending
+}
+
+#[test]
+fn reals_and_conversions() {
+    for (text, expected) in [
+        (
+            "(list (floor -2.5) (ceiling -2.5) (truncate -2.5) (round -2.5) (round 3.5))",
+            "(-3.0 -2.0 -2.0 -2.0 4.0)",
+        ),
+        ("(list (floor 3) (round -3) (sqrt 16) (sqrt 2.25) (sqrt 0))", "(3 -3 4 1.5 0)"),
+        ("(list (exact->inexact 1) (inexact->exact 4.0) (exp 0) (log 1) (atan 0 1))", "(1.0 4 1.0 0.0 0.0)"),
+        ("(list (number->string 12) (number->string 4.0))", "(\"12\" \"4.0\")"),
+        ("(list (integer? (inexact->exact 4.0)) (integer? (exact->inexact 4)))", "(#t #f)"),
+        ("(list (string->number \"12\") (string->number \"-1.5\") (string->number \"abc\"))", "(12 -1.5 #f)"),
+        (
+            "(list (apply + '(1 2 3)) (apply max 1 2 '(9 4)) (apply list '()) (apply list 1 '()))",
+            "(6 9 () (1))",
+        ),
+        ("(apply (lambda (a b . c) (list a b c)) 1 '(2 3 4 5 6 7 8))", "(1 2 (3 4 5 6 7 8))"),
+    ] {
+        assert_eq!(value(text), Ending::Finished(expected.to_owned()), "{text}");
+    }
+    for text in
+        ["(sqrt -1)", "(log 0)", "(asin 2)", "(inexact->exact 1.5)", "(floor 'a)", "(string->number 1)"]
+    {
+        assert!(matches!(value(text), Ending::Failed { .. }), "{text}: {:?}", value(text));
+    }
+}

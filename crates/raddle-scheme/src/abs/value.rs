@@ -227,6 +227,11 @@ pub fn apply(
         | Prim::IsThread => is(&|value| part_count(value, prim) > 0),
         Prim::StringAppend => Answer { value: AbsVal::any_string(), may_fail: !all_strings(args) },
         Prim::NumberToString | Prim::SymbolToString => Answer { value: AbsVal::any_string(), may_fail: true },
+        Prim::StringToNumber => {
+            let number_or_false =
+                AbsVal { bits: bit::REAL | bit::FALSE, int: Flat::Any, ..AbsVal::default() };
+            Answer { value: number_or_false, may_fail: !all_strings(args) }
+        }
         Prim::StringLength => Answer { value: AbsVal::any_int(), may_fail: !all_strings(args) },
         Prim::StringEq => Answer { value: AbsVal::bits(bit::BOOL), may_fail: !all_strings(args) },
         Prim::Void => Answer { value: AbsVal::bits(bit::UNSPECIFIED), may_fail: false },
@@ -300,13 +305,26 @@ fn numeric(prim: Prim, args: &[&AbsVal], arithmetic: Arithmetic) -> Answer {
             Err(_) => Answer { value: AbsVal::default(), may_fail: true },
         };
     }
+    let may_be_real = args.iter().any(|arg| arg.bits & bit::REAL != 0);
     if predicate {
-        return Answer { value: AbsVal::bits(bit::BOOL), may_fail: !pure };
+        let needs_integers = matches!(prim, Prim::IsOdd | Prim::IsEven);
+        return Answer { value: AbsVal::bits(bit::BOOL), may_fail: !pure || needs_integers && may_be_real };
     }
-    let real = args.iter().any(|arg| arg.bits & bit::REAL != 0) || prim == Prim::Div;
+    match prim {
+        Prim::Exp | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Atan | Prim::ToInexact => {
+            return Answer { value: AbsVal::bits(bit::REAL), may_fail: !pure };
+        }
+        Prim::Log | Prim::Asin | Prim::Acos => {
+            return Answer { value: AbsVal::bits(bit::REAL), may_fail: true };
+        }
+        Prim::ToExact => return Answer { value: AbsVal::any_int(), may_fail: !pure || may_be_real },
+        _ => {}
+    }
+    let real = may_be_real || matches!(prim, Prim::Div | Prim::Sqrt);
     // An exact result needs exact arguments. Integers are taken as unbounded here: an overflow of 64 bits, which stops
     // the concrete machine, is no behaviour that we look for.
     let divides = matches!(prim, Prim::Div | Prim::Quotient | Prim::Remainder | Prim::Modulo);
+    let undefined = divides || prim == Prim::Sqrt;
     let int = args.iter().all(|arg| arg.int != Flat::None);
     let mut value = AbsVal::default();
     if int {
@@ -315,7 +333,7 @@ fn numeric(prim: Prim, args: &[&AbsVal], arithmetic: Arithmetic) -> Answer {
     if real {
         value.bits |= bit::REAL;
     }
-    Answer { value, may_fail: !pure || divides }
+    Answer { value, may_fail: !pure || undefined }
 }
 
 #[cfg(test)]
@@ -360,5 +378,56 @@ mod tests {
         assert_eq!(add(&one, &one, Arithmetic::None), AbsVal::any_int());
         let less = apply(Prim::Lt, &[&one, &eight], Arithmetic::None, eq).value;
         assert_eq!(less, AbsVal::bits(bit::BOOL));
+    }
+
+    /// What the concrete machine computes is covered, whatever is known about the arguments.
+    #[test]
+    fn numbers_are_covered() {
+        use crate::concrete::{prims, state::Value};
+        let eq = |_: &AbsVal, _: &AbsVal| (true, true);
+        let numbers = [-4, -1, 0, 1, 4, 7].map(Value::Int).into_iter();
+        let numbers: Vec<Value> =
+            numbers.chain([-2.5, -1.0, 0.0, 0.5, 4.0, 1e300].map(Value::Real)).collect();
+        let exactly = |value: &Value| match value {
+            Value::Int(n) => AbsVal::int(*n),
+            Value::Real(_) => AbsVal::bits(bit::REAL),
+            Value::Bool(true) => AbsVal::bits(bit::TRUE),
+            Value::Bool(false) => AbsVal::bits(bit::FALSE),
+            other => unreachable!("{other:?} is no result of arithmetic"),
+        };
+        let check = |prim: Prim, args: &[&Value]| {
+            let exact: Vec<AbsVal> = args.iter().map(|arg| exactly(arg)).collect();
+            let any: Vec<AbsVal> =
+                exact.iter().map(|arg| arg.join(&AbsVal::any_int()).join(&AbsVal::bits(bit::REAL))).collect();
+            let values: Vec<Value> = args.iter().map(|&arg| arg.clone()).collect();
+            let concrete = prims::apply(prim, &values, &Default::default());
+            for known in [&exact, &any] {
+                for arithmetic in [Arithmetic::None, Arithmetic::Bounded(8)] {
+                    let refs: Vec<&AbsVal> = known.iter().collect();
+                    let answer = apply(prim, &refs, arithmetic, eq);
+                    match &concrete {
+                        Ok(value) => {
+                            let covered = exactly(value).below(&answer.value);
+                            assert!(covered, "{} {args:?}: {value:?}, {:?}", prim.name(), answer.value);
+                        }
+                        Err(why) if why.contains("64 bits") && prim != Prim::ToExact => {}
+                        Err(why) => assert!(answer.may_fail, "{} {args:?}: {why}", prim.name()),
+                    }
+                }
+            }
+        };
+        let arithmetic = Prim::ALL.iter().filter(|&&prim| prim >= Prim::Add && prim < Prim::Not);
+        for &prim in arithmetic {
+            for a in &numbers {
+                for b in &numbers {
+                    if prim.accepts(2) {
+                        check(prim, &[a, b]);
+                    }
+                }
+                if prim.accepts(1) {
+                    check(prim, &[a]);
+                }
+            }
+        }
     }
 }

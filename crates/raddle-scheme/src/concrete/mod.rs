@@ -6,5 +6,6 @@ pub mod explore;
 pub mod prims;
 pub mod run;
 pub mod schedule;
+mod show;
 pub mod state;
 pub mod step;

@@ -3,7 +3,7 @@
 
 use super::state::Value;
 use crate::syntax::prim::Prim;
-use crate::syntax::reader::Symbols;
+use crate::syntax::reader::{self, Datum, Symbols};
 
 /// A number: exact as long as possible.
 #[derive(Clone, Copy)]
@@ -88,6 +88,40 @@ fn integers(prim: Prim, args: &[Value]) -> Result<(i64, i64), String> {
     }
 }
 
+/// Exact where the number is the square of an integer.
+fn square_root(number: Number) -> Result<Value, String> {
+    match number {
+        Number::Int(n) if n >= 0 && n.isqrt() * n.isqrt() == n => Ok(Value::Int(n.isqrt())),
+        number if real(number) >= 0.0 => Ok(Value::Real(real(number).sqrt())),
+        number => Err(format!("(sqrt {}) is no real number", real(number))),
+    }
+}
+
+fn transcendental(prim: Prim, args: &[Value]) -> Result<Value, String> {
+    let x = real(number(prim, &args[0])?);
+    let defined = match prim {
+        Prim::Log => x > 0.0,
+        Prim::Asin | Prim::Acos => (-1.0..=1.0).contains(&x),
+        _ => true,
+    };
+    if !defined {
+        return Err(format!("({} {x}) is no real number", prim.name()));
+    }
+    Ok(Value::Real(match prim {
+        Prim::Exp => x.exp(),
+        Prim::Log => x.ln(),
+        Prim::Sin => x.sin(),
+        Prim::Cos => x.cos(),
+        Prim::Tan => x.tan(),
+        Prim::Asin => x.asin(),
+        Prim::Acos => x.acos(),
+        _ => match args.get(1) {
+            Some(other) => x.atan2(real(number(prim, other)?)),
+            None => x.atan(),
+        },
+    }))
+}
+
 /// Applies a primitive that touches no existing cell and allocates nothing.
 pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, String> {
     let truth = |b: bool| Ok(Value::Bool(b));
@@ -128,6 +162,28 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Str
         },
         Prim::Min => fold(prim, args, 0, |a, b| Some(a.min(b)), f64::min),
         Prim::Max => fold(prim, args, 0, |a, b| Some(a.max(b)), f64::max),
+        Prim::Floor | Prim::Ceiling | Prim::Truncate | Prim::Round => Ok(match number(prim, &args[0])? {
+            Number::Int(n) => Value::Int(n),
+            Number::Real(x) => Value::Real(match prim {
+                Prim::Floor => x.floor(),
+                Prim::Ceiling => x.ceil(),
+                Prim::Truncate => x.trunc(),
+                _ => x.round_ties_even(),
+            }),
+        }),
+        Prim::Sqrt => square_root(number(prim, &args[0])?),
+        Prim::Exp | Prim::Log | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Asin | Prim::Acos | Prim::Atan => {
+            transcendental(prim, args)
+        }
+        Prim::ToInexact => Ok(Value::Real(real(number(prim, &args[0])?))),
+        Prim::ToExact => match number(prim, &args[0])? {
+            Number::Int(n) => Ok(Value::Int(n)),
+            // Powers of two, so that the limits are exact.
+            Number::Real(x) if x.fract() == 0.0 && (-(2f64.powi(63))..2f64.powi(63)).contains(&x) => {
+                Ok(Value::Int(x as i64))
+            }
+            Number::Real(x) => Err(format!("(inexact->exact {x}) is no integer of 64 bits")),
+        },
         Prim::Not => truth(!args[0].truthy()),
         Prim::Eq | Prim::Eqv => truth(args[0].same(&args[1])),
         Prim::IsNull => truth(args[0] == Value::Nil),
@@ -154,8 +210,13 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Str
         Prim::StringEq => truth(string(prim, &args[0])? == string(prim, &args[1])?),
         Prim::NumberToString => match number(prim, &args[0])? {
             Number::Int(n) => Ok(Value::Str(n.to_string().into())),
-            Number::Real(x) => Ok(Value::Str(x.to_string().into())),
+            Number::Real(x) => Ok(Value::Str(format!("{x:?}").into())),
         },
+        Prim::StringToNumber => Ok(match reader::number(string(prim, &args[0])?) {
+            Some(Datum::Int(n)) => Value::Int(n),
+            Some(Datum::Real(x)) => Value::Real(x),
+            _ => Value::Bool(false),
+        }),
         Prim::SymbolToString => match &args[0] {
             Value::Symbol(s) => Ok(Value::Str(symbols.name(*s).into())),
             other => Err(format!("symbol->string needs a symbol, not {}", kind(other))),

@@ -393,7 +393,7 @@ fn character(name: &str) -> Option<char> {
 }
 
 /// `12`, `-3`, `1.5`, `.5`, `1e3`. Anything else is a symbol, in particular `+`, `-` and `...`.
-fn number(text: &str) -> Option<Datum> {
+pub fn number(text: &str) -> Option<Datum> {
     let first = text.trim_start_matches(['+', '-']);
     if text.len() - first.len() > 1 || !first.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
