@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 2 };
+#ifndef THREADS
+#define THREADS 2
+#endif
 static int n;
 static double *a, *b, *c;
 

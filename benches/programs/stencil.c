@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 2, N = 512 };
+#ifndef THREADS
+#define THREADS 2
+#endif
+enum { N = 512 };
 static double grid[2][N][N];
 static int steps;
 static pthread_barrier_t barrier;

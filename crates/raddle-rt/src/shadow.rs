@@ -23,7 +23,8 @@ use crate::arena;
 use crate::thread::Thread;
 use core::arch::x86_64::{
     __m128i, _mm_add_epi32, _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_cmpeq_epi32,
-    _mm_load_si128, _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128, _mm_xor_si128,
+    _mm_load_si128, _mm_movemask_epi8, _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128,
+    _mm_xor_si128,
 };
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -197,6 +198,24 @@ pub fn compare(cell: &Cell, entry: u32) -> Lanes {
             zero: lanes(old),
             covered: lanes(not_covered),
         }
+    }
+}
+
+/// How many of the cells from here on, at most `cells`, already hold a plain access of the same segment to all bytes that
+/// is not weaker than the new one.
+#[inline(always)]
+pub fn redundant_cells(base: usize, address: usize, cells: usize, entry: u32, read: u32) -> usize {
+    let first = core::ptr::from_ref(cell(base, address)).cast::<__m128i>();
+    let cells = cells.min((WINDOW_MASK + 8 - (address & WINDOW_MASK)) / 8);
+    // SAFETY: as in `compare`; the window does not end before the last of the cells.
+    unsafe {
+        let (new, ignored) = (_mm_set1_epi32(entry as i32), _mm_set1_epi32(read as i32));
+        (0..cells)
+            .position(|at| {
+                let old = _mm_or_si128(_mm_load_si128(first.add(at)), ignored);
+                _mm_movemask_epi8(_mm_cmpeq_epi32(old, new)) == 0
+            })
+            .unwrap_or(cells)
     }
 }
 

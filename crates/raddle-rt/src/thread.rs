@@ -63,6 +63,10 @@ pub struct Thread {
     pub history_end: *mut Record,
     /// The segment that the history knows.
     pub history_segment: u32,
+    /// The ring that the history goes to; the last one, while the thread has no slot. 0: none.
+    pub history_ring: u32,
+    /// How often the thread's slot has started over: part of the names in its history.
+    pub slot_life: u32,
     /// Size of the thread's stack, as its creator asked for it.
     pub stack_bytes: usize,
 
@@ -143,6 +147,8 @@ impl Thread {
             history: core::ptr::null_mut(),
             history_end: core::ptr::null_mut(),
             history_segment: 0,
+            history_ring: 0,
+            slot_life: 0,
             stack_bytes: 0,
             cursor: core::ptr::null_mut(),
             cursor_end: core::ptr::null_mut(),
@@ -191,6 +197,8 @@ impl Thread {
         self.history = core::ptr::null_mut();
         self.history_end = core::ptr::null_mut();
         self.history_segment = 0;
+        self.history_ring = 0;
+        self.slot_life = 0;
         self.cursor = core::ptr::null_mut();
         self.cursor_end = core::ptr::null_mut();
         self.slot_ordinal = 0;

@@ -276,6 +276,101 @@ int main(int count_of_arguments, char **arguments) {
     assert!(text.contains("racy") && text.contains("1 finding"), "{text}");
 }
 
+/// A thread that has used up its slot takes another one. Its history goes along: what it did under its old name is still
+/// found, and going through many slots costs no memory.
+#[test]
+fn a_thread_that_changes_its_slot_keeps_its_history() {
+    let program = Program::new(
+        r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static volatile long shared;
+static volatile long sections;
+static void critical_sections(int count) {
+    for (int i = 0; i < count; i++) {
+        pthread_mutex_lock(&m);
+        sections++;
+        pthread_mutex_unlock(&m);
+    }
+}
+static long resident(void) {
+    long total = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld %ld", &total, &pages) != 2) return -1;
+    fclose(file);
+    return pages * 4;
+}
+static void *early(void *unused) {
+    /* A slot has 16,383 epochs. */
+    critical_sections(16300);
+    shared = 1;
+    critical_sections(200);
+    usleep(1000000);
+    return unused;
+}
+static void *late(void *unused) {
+    usleep(500000);
+    shared = 2;
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, early, 0);
+    pthread_create(&b, 0, late, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    long before = resident();
+    critical_sections(600000);
+    printf("%ld\n", resident() - before);
+    return 0;
+}
+"#,
+    );
+    let ran = program.run("", &[]);
+    ran.expect(1, &["data-race"]);
+    assert!(ran.stderr.contains("early") && ran.stderr.contains("late"), "{}", ran.stderr);
+    let grown: u64 = ran.stdout.trim().parse().unwrap();
+    assert!(grown < 2048, "37 slots cost {grown} KiB");
+}
+
+/// A handler that interrupts a thread: the stack shows the program's functions and none of the runtime's.
+#[test]
+fn the_runtime_is_not_in_the_stack_of_a_signal_handler() {
+    let program = Program::new(
+        r#"
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+static volatile int shared, begun;
+static void handler(int number) { shared = number; }
+static __attribute__((noinline)) void interrupted(void) {
+    begun = 1;
+    usleep(200000);
+    raise(SIGUSR1);
+    begun = 2;
+}
+static void *caller(void *unused) {
+    interrupted();
+    return begun ? unused : 0;
+}
+int main(void) {
+    pthread_t thread;
+    signal(SIGUSR1, handler);
+    pthread_create(&thread, 0, caller, 0);
+    shared = 1;
+    pthread_join(thread, 0);
+    return 0;
+}
+"#,
+    );
+    let ran = program.run("", &[]);
+    ran.expect(1, &["data-race"]);
+    assert!(ran.stderr.contains("#1 caller"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("raddle_rt"), "{}", ran.stderr);
+}
+
 /// More than 100,000 threads over a run, some joined at once and some in heaps.
 #[test]
 fn thread_slots_are_used_again_for_a_hundred_thousand_threads() {

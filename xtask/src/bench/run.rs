@@ -20,6 +20,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("counter", "300000"),
 ];
 
+/// Programs whose work is divided among their threads, and inputs.
+const SCALING: [(&str, &str); 2] = [("matmul", "400"), ("stencil", "120")];
+
 const OPTIONS: &[&str] = &["-O2", "-g", "-pthread"];
 
 const CLANG: &str = "clang TSan";
@@ -80,7 +83,54 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         )?);
     }
     bars(&mut outcome);
+    scaling(bench, &raddle, &clang, scratch.path(), &mut outcome)?;
     Ok(outcome)
+}
+
+/// How much faster a program that divides its work among two threads is than with one, by the clock on the wall.
+fn scaling(
+    bench: &Bench,
+    raddle: &Path,
+    clang: &Path,
+    scratch: &Path,
+    outcome: &mut Outcome,
+) -> anyhow::Result<()> {
+    for (name, size) in SCALING {
+        let source = project::root().join("benches/programs").join(format!("{name}.c"));
+        let compile = |kind: &str, compiler: &Path, flag: &str, threads: u32| {
+            let path = scratch.join(format!("{name}-{kind}-{threads}"));
+            let mut command = Command::new(compiler);
+            command.env("RADDLE_CC", clang).arg(flag).args(OPTIONS).arg(format!("-DTHREADS={threads}"));
+            project::run(command.arg(&source).arg("-o").arg(&path)).map(|()| path)
+        };
+        let mut subjects = Vec::new();
+        for threads in [1, 2] {
+            let theirs = compile("clang-tsan", clang, "-fsanitize=thread", threads)?;
+            let ours = compile("raddle", raddle, "cc", threads)?;
+            subjects.push(Subject::process(&format!("{CLANG}, {threads} threads"), move || {
+                let mut command = Command::new(&theirs);
+                command.arg(size);
+                command
+            }));
+            subjects.push(Subject::process(&format!("{OURS}, {threads} threads"), move || {
+                let mut command = Command::new(raddle);
+                command.args(["run", "--quiet", "--"]).arg(&ours).arg(size);
+                command
+            }));
+        }
+        let rows = bench.measure(&format!("{name}, scaling"), subjects)?;
+        let wall = |subject: &str, threads: u32| {
+            let wanted = format!("{subject}, {threads} threads");
+            rows.iter().find(|row| row.subject == wanted).map_or(f64::NAN, |row| row.wall_s)
+        };
+        let gain = |subject| wall(subject, 1) / wall(subject, 2);
+        outcome.fact(&format!("{name}: {CLANG} with two threads is faster by"), gain(CLANG));
+        outcome.fact(&format!("{name}: {OURS} with two threads is faster by"), gain(OURS));
+        let relative = gain(OURS) / gain(CLANG);
+        outcome.bar(&format!("{name}: scaling against {CLANG}'s"), relative, Limit::AtLeast(1.0));
+        outcome.rows.extend(rows);
+    }
+    Ok(())
 }
 
 fn bars(outcome: &mut Outcome) {

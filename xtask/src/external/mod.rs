@@ -23,6 +23,9 @@ pub struct Args {
     /// Hunt in the programs too: their findings are kept beside the builds, and told.
     #[arg(long)]
     hunt: bool,
+    /// Run the programs under `raddle run` too: output is compared, and what is reported is kept beside the builds, and told.
+    #[arg(long)]
+    detect: bool,
 }
 
 /// How to run a program: the words in front of it (none, or `raddle record ... --`).
@@ -89,10 +92,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         println!("{}: building", program.name);
         let checked = check(program, &raddle, &compiler, &folder);
-        match checked.and_then(|bytes| match args.hunt {
-            true => hunt(program, &raddle, &folder).map(|()| bytes),
-            false => Ok(bytes),
-        }) {
+        let further = |expected: Vec<u8>| {
+            if args.detect {
+                detect(program, &raddle, &folder, &expected)?;
+            }
+            if args.hunt {
+                hunt(program, &raddle, &folder)?;
+            }
+            Ok(expected.len())
+        };
+        match checked.and_then(further) {
             Ok(bytes) => println!("{}: native and recorded output are equal ({bytes} bytes)", program.name),
             Err(error) => {
                 println!("{}: FAILED: {error:#}", program.name);
@@ -106,7 +115,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check(program: &Program, raddle: &Path, compiler: &str, folder: &Path) -> anyhow::Result<usize> {
+fn check(program: &Program, raddle: &Path, compiler: &str, folder: &Path) -> anyhow::Result<Vec<u8>> {
     source::install(program.needs)?;
     let sources = source::fetch(program.name, folder)?;
     let native = build(program, &sources, folder, "native", compiler, &cxx_of(compiler))?;
@@ -124,7 +133,42 @@ fn check(program: &Program, raddle: &Path, compiler: &str, folder: &Path) -> any
             expected.len()
         );
     }
-    Ok(found.len())
+    Ok(found)
+}
+
+/// A workload may run the program several times: each run leaves a file in the folder `$0`. Findings are no failure.
+const EACH_RUN: &str = r#"
+n=0; while [ -e "$0/$n.json" ]; do n=$((n+1)); done
+raddle=$1; shift
+RADDLE_OPTIONS=exitcode=0 exec "$raddle" run --quiet --output "$0/$n.json" -- "$@""#;
+
+/// Detects while the program does its work. Its output must be the native one.
+fn detect(program: &Program, raddle: &Path, folder: &Path, expected: &[u8]) -> anyhow::Result<()> {
+    let built = folder.join(format!("{}-recorded", program.name)).join(program.binary);
+    let kept = folder.join(format!("{}-detected", program.name));
+    let _ = std::fs::remove_dir_all(&kept);
+    std::fs::create_dir_all(&kept)?;
+    let prefix: Vec<PathBuf> =
+        vec!["sh".into(), "-c".into(), EACH_RUN.into(), kept.clone(), raddle.to_owned()];
+    let scratch = tempfile::tempdir()?;
+    let found = (program.workload)(&built, &prefix, scratch.path()).context("run under detection")?;
+    if found != expected {
+        bail!("the output under detection differs from the native one's");
+    }
+    let mut reports = Vec::new();
+    for entry in std::fs::read_dir(&kept)? {
+        reports.extend(raddle_findings::FindingsFile::read(&entry?.path())?.findings);
+    }
+    println!("{}: {} reports under detection, see {}", program.name, reports.len(), kept.display());
+    for report in &reports {
+        println!("  {}", report.message);
+        for party in &report.parties {
+            let frame = party.stack.first();
+            let place = frame.and_then(|frame| Some(format!("{}:{}", frame.file.as_ref()?, frame.line?)));
+            println!("    {} {} at {}", party.thread, party.action, place.as_deref().unwrap_or("?"));
+        }
+    }
+    Ok(())
 }
 
 /// Hunts while the program does its work. Its output is not compared: it is that of the program and of Raddle.

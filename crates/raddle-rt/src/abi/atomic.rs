@@ -216,6 +216,14 @@ fn observe<W: Word, T>(
             Outcome { result: done.result, effect, mo, written }
         });
     }
+    if detect::alone() {
+        thread.steps += 1;
+        return detect::atomic::perform(thread, &site, wish != Wish::Load, order(mo), || {
+            let done = action(None);
+            let (effect, mo) = (done.effect(), order(done.mo));
+            (done.result, effect, mo)
+        });
+    }
     let mut action = Some(action);
     let mut once = || (action.take().expect("an operation is performed once"))(None);
     let (done, sequence) = if detect::on() {

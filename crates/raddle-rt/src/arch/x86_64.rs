@@ -1,6 +1,8 @@
 //! x86_64 Linux.
 
+use crate::shadow;
 use crate::thread::Thread;
+use core::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128};
 use core::arch::{asm, global_asm};
 use core::sync::atomic::AtomicU32;
 
@@ -88,8 +90,29 @@ pub fn stack_pointer() -> usize {
 
 /// # Safety
 /// `dst` and `src` are valid for `n` bytes and do not overlap, or `dst` is before `src`.
-#[inline(always)]
+#[inline]
 pub unsafe fn copy_forward(dst: *mut u8, src: *const u8, n: usize) {
+    // SAFETY: by contract. Of up to 32 bytes, first and last parts are read before anything is written, so that they
+    // may overlap.
+    unsafe {
+        match n {
+            0 => return,
+            8..=16 => {
+                let (first, last) =
+                    (src.cast::<u64>().read_unaligned(), src.add(n - 8).cast::<u64>().read_unaligned());
+                dst.cast::<u64>().write_unaligned(first);
+                return dst.add(n - 8).cast::<u64>().write_unaligned(last);
+            }
+            17..=32 => {
+                let first = _mm_loadu_si128(src.cast());
+                let last = _mm_loadu_si128(src.add(n - 16).cast());
+                _mm_storeu_si128(dst.cast(), first);
+                return _mm_storeu_si128(dst.add(n - 16).cast(), last);
+            }
+            // The string instruction below takes dozens of cycles to begin, whatever the length.
+            _ => {}
+        }
+    }
     // SAFETY: by contract.
     unsafe {
         asm!("rep movsb", inout("rcx") n => _, inout("rdi") dst => _, inout("rsi") src => _,
@@ -277,6 +300,23 @@ impl Variadic {
     }
 }
 
+/// Constants of the access hooks, four lanes each.
+#[repr(C, align(16))]
+pub struct Lanes([[u32; 4]; 3]);
+
+/// What an old access may have that a new read has not, what it may have that a new write has not, and all but the bytes.
+pub static LANES: Lanes = Lanes([[shadow::READ; 4], [0; 4], [0xffff_ff00; 4]]);
+
+impl Lanes {
+    /// Where the third constant is.
+    pub const OTHERS: usize = 32;
+
+    /// Where the constant is that a read, or a write, needs: a read does not mind whether an older access wrote.
+    pub const fn ignored(read: bool) -> usize {
+        if read { 0 } else { 16 }
+    }
+}
+
 /// Defines an access hook: returns at once when the thread does not observe accesses, or when its cell already holds
 /// an access of the same thread segment that covers this one; otherwise jumps to `slow_access(addr, pc, aux)`.
 #[macro_export]
@@ -303,28 +343,17 @@ macro_rules! access_hook {
                 "movzx edx, dl",
                 "or edx, dword ptr [rax + {state}]",
                 "or edx, {read}",
-                "mov esi, edx",
-                "movabs rcx, {window}",
-                "and rcx, rdi",
-                "add rcx, rcx",
-                "add rcx, qword ptr [rax + {shadow}]",
                 "movd xmm0, edx",
                 "pshufd xmm0, xmm0, 0",
-                "movdqa xmm1, xmmword ptr [rcx]",
-                "mov edx, {read}",
-                "movd xmm2, edx",
-                "pshufd xmm2, xmm2, 0",
-                "por xmm1, xmm2",
-                "movdqa xmm3, xmm1",
-                "pcmpeqd xmm3, xmm0",
-                "pmovmskb ecx, xmm3",
-                "test ecx, ecx",
-                "jnz 2f",
-                // The same, whatever other bytes the older access touched.
-                "or esi, 0xffffff00",
-                "movd xmm3, esi",
-                "pshufd xmm3, xmm3, 0",
-                "pand xmm1, xmm3",
+                "mov rax, qword ptr [rax + {shadow}]",
+                "movabs rcx, {window}",
+                "and rcx, rdi",
+                "movdqa xmm1, xmmword ptr [rax + 2*rcx]",
+                "por xmm1, xmmword ptr [rip + {lanes} + {ignored}]",
+                // Whatever other bytes the older access touched.
+                "movdqa xmm2, xmmword ptr [rip + {lanes} + {others}]",
+                "por xmm2, xmm0",
+                "pand xmm1, xmm2",
                 "pcmpeqd xmm1, xmm0",
                 "pmovmskb ecx, xmm1",
                 "test ecx, ecx",
@@ -339,6 +368,9 @@ macro_rules! access_hook {
                 mask = const $mask,
                 read = const if $read { $crate::shadow::READ } else { 0 },
                 window = const $crate::shadow::WINDOW_MASK,
+                lanes = sym $crate::arch::LANES,
+                ignored = const $crate::arch::Lanes::ignored($read),
+                others = const $crate::arch::Lanes::OTHERS,
                 aux = const $aux,
                 slow = sym $crate::abi::plain::slow_access,
             )
@@ -363,17 +395,14 @@ macro_rules! wide_access_hook {
                 "jnz 3f",
                 "mov edx, dword ptr [rax + {state}]",
                 "or edx, {entry}",
-                "movabs rcx, {window}",
-                "and rcx, rdi",
-                "add rcx, rcx",
-                "add rcx, qword ptr [rax + {shadow}]",
                 "movd xmm0, edx",
                 "pshufd xmm0, xmm0, 0",
-                "movdqa xmm1, xmmword ptr [rcx]",
-                "movdqa xmm3, xmmword ptr [rcx + 16]",
-                "mov edx, {read}",
-                "movd xmm2, edx",
-                "pshufd xmm2, xmm2, 0",
+                "mov rax, qword ptr [rax + {shadow}]",
+                "movabs rcx, {window}",
+                "and rcx, rdi",
+                "movdqa xmm2, xmmword ptr [rip + {lanes} + {ignored}]",
+                "movdqa xmm1, xmmword ptr [rax + 2*rcx]",
+                "movdqa xmm3, xmmword ptr [rax + 2*rcx + 16]",
                 "por xmm1, xmm2",
                 "por xmm3, xmm2",
                 "pcmpeqd xmm1, xmm0",
@@ -392,8 +421,9 @@ macro_rules! wide_access_hook {
                 state = const core::mem::offset_of!($crate::thread::Thread, segment),
                 shadow = const core::mem::offset_of!($crate::thread::Thread, shadow_base),
                 entry = const 0xff | if $read { $crate::shadow::READ } else { 0 },
-                read = const if $read { $crate::shadow::READ } else { 0 },
                 window = const $crate::shadow::WINDOW_MASK,
+                lanes = sym $crate::arch::LANES,
+                ignored = const $crate::arch::Lanes::ignored($read),
                 aux = const $aux,
                 slow = sym $crate::abi::plain::slow_wide_access,
             )

@@ -22,7 +22,7 @@ use raddle_wire::record::access::{SIZE_MASK, WRITE};
 struct Look {
     /// Where the new entry goes; 4: nowhere, the cell has a covering access of the same segment.
     place: usize,
-    /// The place was empty.
+    /// The whole cell was empty.
     fresh: bool,
     /// An access that races with the new one, or 0.
     race: u32,
@@ -86,7 +86,7 @@ fn decide(
     }
     let (place, fresh) = match (covered & droppable & !zero, zero) {
         (0, 0) => ((thread.next_random() >> 8) as usize & 3, false),
-        (0, free) => (free.trailing_zeros() as usize, true),
+        (0, free) => (free.trailing_zeros() as usize, zero == 0xf),
         (choices, _) => (choices.trailing_zeros() as usize, false),
     };
     Look { place, fresh, race }
@@ -94,9 +94,9 @@ fn decide(
 
 /// Puts the new access where looking said.
 ///
-/// Between the look and the store another thread may come by. An empty place is therefore taken in one step: the first
-/// store to a page of cells waits for the kernel to find one, which takes as long as a short thread lives, and would then
-/// wipe out what that thread has left there.
+/// Between the look and the store another thread may come by. A place in an empty cell is therefore taken in one step: the
+/// first store to a page of cells waits for the kernel to find one, which takes as long as a short thread lives, and would
+/// then wipe out what that thread has left there. Once something stands in a cell, its page is there.
 #[inline(always)]
 fn put(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, look: &mut Look) {
     if !look.fresh {
@@ -219,7 +219,16 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
         let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
         let cell = shadow::cell(thread.shadow_base, at);
         let entry = thread.segment | mask | read;
-        let mut look = look(thread, state, cell, entry);
+        let mut look = if here == 8 {
+            let known = shadow::redundant_cells(thread.shadow_base, at, (end - at) / 8, entry, read);
+            if known > 0 {
+                at += 8 * known;
+                continue;
+            }
+            look_at_whole(thread, state, cell, entry, read)
+        } else {
+            look(thread, state, cell, entry)
+        };
         if look.place != REDUNDANT {
             if !news && thread.sid != 0 {
                 if sized {

@@ -47,6 +47,11 @@ pub fn restart(slots: impl Iterator<Item = u8>) {
     GENERATION.store(next, Ordering::Release);
 }
 
+/// Generation in which a slot was last started over.
+pub fn restarted(slot: u32) -> u32 {
+    RESTARTED[slot as usize].load(Ordering::Relaxed)
+}
+
 /// A slot is in use: clocks must reach it.
 pub fn widen(slot: u32) {
     let needed = (slot + 1).next_power_of_two();
@@ -104,7 +109,8 @@ impl Clock {
     pub fn copy_from(&mut self, other: &mut Clock) {
         other.refresh();
         let width = width();
-        self.times[..width].copy_from_slice(&other.times[..width]);
+        // SAFETY: both are aligned and of full size.
+        unsafe { copy(self.times.as_mut_ptr(), other.times.as_ptr(), width) };
         self.generation = other.generation;
         self.empty = other.empty;
     }
@@ -133,6 +139,27 @@ unsafe fn join(to: *mut Epoch, from: *const Epoch, width: usize) {
         unsafe {
             let merged = _mm_max_epi16(_mm_load_si128(to.add(at)), _mm_load_si128(from.add(at)));
             _mm_store_si128(to.add(at), merged);
+        }
+    }
+}
+
+/// `to := from`. Clocks are short: a call of `memcpy` would take longer than the copying.
+///
+/// # Safety
+/// As [`join`].
+#[inline]
+unsafe fn copy(to: *mut Epoch, from: *const Epoch, width: usize) {
+    let (to, from) = (to.cast::<__m128i>(), from.cast::<__m128i>());
+    let mut at = 0;
+    loop {
+        // SAFETY: by contract. The width is never zero. An empty instruction keeps the compiler from making it a call.
+        unsafe {
+            _mm_store_si128(to.add(at), _mm_load_si128(from.add(at)));
+            core::arch::asm!("", options(nostack, preserves_flags));
+        }
+        at += 1;
+        if at == width / LANES {
+            return;
         }
     }
 }
@@ -252,8 +279,8 @@ impl ObjectClock {
             return;
         }
         clock.refresh();
-        let width = usize::from(self.width);
-        self.entries().copy_from_slice(&clock.times[..width]);
+        // SAFETY: reserved, and a thread's clock is at least as wide as an object's.
+        unsafe { copy(self.times, clock.times.as_ptr(), usize::from(self.width)) };
         self.generation = clock.generation;
     }
 
@@ -265,7 +292,8 @@ impl ObjectClock {
         }
         other.refresh();
         self.entries()[width..].fill(0);
-        self.entries()[..width].copy_from_slice(other.entries());
+        // SAFETY: reserved.
+        unsafe { copy(self.times, other.times, width) };
         self.generation = other.generation;
     }
 
@@ -273,7 +301,8 @@ impl ObjectClock {
         let mut copy = ObjectClock::NONE;
         if !self.times.is_null() && copy.reserve(usize::from(self.width)) {
             self.refresh();
-            copy.entries().copy_from_slice(self.entries());
+            // SAFETY: reserved.
+            unsafe { self::copy(copy.times, self.times, usize::from(self.width)) };
             copy.generation = self.generation;
         }
         copy

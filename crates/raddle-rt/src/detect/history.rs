@@ -1,7 +1,7 @@
 //! What threads did lately, so that a race can show both of its stacks.
 //!
 //! A shadow cell names an access by thread slot and epoch; where in the program it was made stands in the *history* of
-//! that slot, a ring of 16-byte records:
+//! the thread, a ring of 16-byte records:
 //!
 //! ```text
 //! 63..56 aux   55..48 tag   47..0 pc or depth       word1: address, object, ...
@@ -11,6 +11,13 @@
 //! release of memory, a lock taken or given back. The call stack is written lazily, as the recorder does: only when an
 //! access follows. A ring consists of *parts*, each of which begins with everything that is needed to understand it (the
 //! segment, the whole stack, the locks held), so that the oldest part can be overwritten.
+//!
+//! # Rings, threads and slots
+//!
+//! A thread that synchronises often goes through many slots, because each has only so many epochs. It takes its ring along:
+//! there are no more rings than threads at a time, and what one thread did lately stands in one place. A slot therefore
+//! only knows in which ring its last owner wrote, and a ring holds segments of several slots. They are told apart by
+//! name; a slot's name holds how often it started over, so that old epochs are not taken for new ones.
 //!
 //! # Reading another thread's ring
 //!
@@ -22,7 +29,7 @@ use super::locks::{ACQUIRED_FRAMES, HeldLock};
 use super::state;
 use crate::arena;
 use crate::thread::{Frame, Thread};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use raddle_wire::Record;
 use raddle_wire::record::{LOW48, RECORD_BYTES};
 use raddle_wire::report::FRAMES_MAX;
@@ -59,6 +66,8 @@ mod tag {
 }
 
 struct Ring {
+    /// Some thread writes to it.
+    owned: AtomicBool,
     start: AtomicUsize,
     /// Number that the next part gets; the first is 1.
     next: AtomicU32,
@@ -69,12 +78,16 @@ struct Ring {
 
 static RINGS: [Ring; 256] = [const {
     Ring {
+        owned: AtomicBool::new(false),
         start: AtomicUsize::new(0),
         next: AtomicU32::new(1),
         cursor: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
     }
 }; 256];
+
+/// The ring in which a slot's last owner wrote; 0: none.
+static RING_OF: [AtomicU8; 256] = [const { AtomicU8::new(0) }; 256];
 
 static PARTS: AtomicU32 = AtomicU32::new(PARTS_DEFAULT);
 
@@ -118,6 +131,22 @@ fn room(thread: &Thread) -> usize {
     (thread.history_end as usize).wrapping_sub(thread.history as usize) / RECORD_BYTES
 }
 
+/// What a segment is called: slot, epoch, and how often the slot had started over.
+#[inline(always)]
+fn name(slot: u32, epoch: u32, life: u32) -> u64 {
+    (u64::from(slot | epoch << 8) | u64::from(life) << 22) & LOW48
+}
+
+const _: () = assert!(crate::shadow::EPOCH_MAX < 1 << 14);
+
+/// A segment of the thread begins.
+#[inline(always)]
+fn segment(thread: &mut Thread) {
+    let name = name(thread.sid, thread.epoch, thread.slot_life);
+    write(thread, word(tag::SEGMENT, 0, name), u64::from(thread.index));
+    thread.history_segment = thread.segment;
+}
+
 /// Makes room for an event and brings segment and stack up to date. False without a ring.
 #[inline(always)]
 fn begin(thread: &mut Thread) -> bool {
@@ -125,12 +154,7 @@ fn begin(thread: &mut Thread) -> bool {
         return false;
     }
     if thread.history_segment != thread.segment {
-        write(
-            thread,
-            word(tag::SEGMENT, 0, u64::from(thread.segment >> crate::shadow::SID_SHIFT)),
-            u64::from(thread.index),
-        );
-        thread.history_segment = thread.segment;
+        segment(thread);
         if room(thread) < EVENT_RECORDS_MAX && !next_part(thread) {
             return false;
         }
@@ -192,7 +216,7 @@ fn next_part(thread: &mut Thread) -> bool {
     if thread.sid == 0 || thread.history.is_null() {
         return false;
     }
-    let ring = &RINGS[thread.sid as usize];
+    let ring = &RINGS[thread.history_ring as usize];
     let number = ring.next.load(Ordering::Relaxed);
     let start = part_start(ring, number);
     // SAFETY: the part lies in the ring, which is this thread's while it owns the slot.
@@ -206,12 +230,7 @@ fn next_part(thread: &mut Thread) -> bool {
         thread.history_end = start.add(PART_RECORDS);
     }
     write(thread, word(tag::PART, 0, 0), u64::from(number));
-    write(
-        thread,
-        word(tag::SEGMENT, 0, u64::from(thread.segment >> crate::shadow::SID_SHIFT)),
-        u64::from(thread.index),
-    );
-    thread.history_segment = thread.segment;
+    segment(thread);
     snapshot(thread);
     ring.next.store(number + 1, Ordering::Release);
     true
@@ -239,16 +258,36 @@ fn snapshot(thread: &mut Thread) {
     }
 }
 
-/// The thread has a slot: it writes into the slot's ring from where the last owner stopped.
+/// Takes a ring that nobody writes to: the thread's own last one, that of the slot's last owner, one that was never used,
+/// or any. There are as many rings as slots, so there is one.
+fn choose(thread: &Thread) -> Option<u32> {
+    let take = |ring: u32| ring != 0 && !RINGS[ring as usize].owned.swap(true, Ordering::Acquire);
+    let of_slot = u32::from(RING_OF[thread.sid as usize].load(Ordering::Relaxed));
+    let unused = |ring: &u32| RINGS[*ring as usize].start.load(Ordering::Relaxed) == 0;
+    let rings = 1..RINGS.len() as u32;
+    [thread.history_ring, of_slot]
+        .into_iter()
+        .chain(rings.clone().filter(unused))
+        .chain(rings)
+        .find(|&ring| take(ring))
+}
+
+/// The thread has a slot: it writes into a ring, from where the ring's last owner stopped.
 pub fn attach(thread: &mut Thread) {
-    let ring = &RINGS[thread.sid as usize];
+    let Some(chosen) = choose(thread) else { return };
+    let ring = &RINGS[chosen as usize];
     if ring.start.load(Ordering::Relaxed) == 0 {
         let bytes = parts() as usize * PART_RECORDS * RECORD_BYTES;
-        let Some(start) = arena::map(bytes) else { return };
+        let Some(start) = arena::map(bytes) else {
+            return ring.owned.store(false, Ordering::Release);
+        };
         ring.start.store(start as usize, Ordering::Release);
         ring.cursor.store(start as usize, Ordering::Relaxed);
         ring.end.store(start as usize, Ordering::Relaxed);
     }
+    thread.history_ring = chosen;
+    thread.slot_life = super::clock::restarted(thread.sid);
+    RING_OF[thread.sid as usize].store(chosen as u8, Ordering::Release);
     thread.history = ring.cursor.load(Ordering::Relaxed) as *mut Record;
     thread.history_end = ring.end.load(Ordering::Relaxed) as *mut Record;
     thread.history_segment = 0;
@@ -256,34 +295,21 @@ pub fn attach(thread: &mut Thread) {
     if room(thread) < needed {
         next_part(thread);
     } else {
-        write(
-            thread,
-            word(tag::SEGMENT, 0, u64::from(thread.segment >> crate::shadow::SID_SHIFT)),
-            u64::from(thread.index),
-        );
-        thread.history_segment = thread.segment;
+        segment(thread);
         snapshot(thread);
     }
 }
 
 pub fn detach(thread: &mut Thread) {
-    let ring = &RINGS[thread.sid as usize];
+    if thread.history.is_null() {
+        return;
+    }
+    let ring = &RINGS[thread.history_ring as usize];
     ring.cursor.store(thread.history as usize, Ordering::Relaxed);
     ring.end.store(thread.history_end as usize, Ordering::Relaxed);
     thread.history = core::ptr::null_mut();
     thread.history_end = core::ptr::null_mut();
-}
-
-/// The slot starts over: what its ring says is about epochs that will come again.
-pub fn forget(slot: u32) {
-    let ring = &RINGS[slot as usize];
-    let start = ring.start.load(Ordering::Relaxed);
-    if start != 0 {
-        // SAFETY: the slot has no owner, and readers check the part's number.
-        unsafe { crate::arch::fill(start as *mut u8, 0, parts() as usize * PART_RECORDS * RECORD_BYTES) };
-        ring.cursor.store(start, Ordering::Relaxed);
-        ring.end.store(start, Ordering::Relaxed);
-    }
+    ring.owned.store(false, Ordering::Release);
 }
 
 /// A plain or atomic access of up to sixteen bytes.
@@ -396,12 +422,13 @@ impl Reader {
         }
     }
 
-    /// Looks for an access in the history of its slot, newest part first. Fills `found` and says whether there is any.
+    /// Looks for an access in the ring of its slot, newest part first. Fills `found` and says whether there is any.
     pub fn find(&mut self, wanted: &Wanted, found: &mut Found) -> bool {
-        let ring = &RINGS[wanted.slot as usize];
-        if ring.start.load(Ordering::Acquire) == 0 {
+        let ring = RING_OF[wanted.slot as usize].load(Ordering::Acquire);
+        if ring == 0 {
             return false;
         }
+        let ring = &RINGS[usize::from(ring)];
         let next = ring.next.load(Ordering::Acquire);
         let oldest = next.saturating_sub(parts()).max(1);
         (oldest..next).rev().any(|number| {
@@ -416,7 +443,8 @@ impl Reader {
         self.depth = 0;
         self.unknown_below = 0;
         self.lock_count = 0;
-        let name = u64::from(wanted.slot | wanted.epoch << 8);
+        // The entry was found in a cell, and cells are wiped when a slot starts over: it is of the slot's present life.
+        let name = name(wanted.slot, wanted.epoch, super::clock::restarted(wanted.slot));
         let mut current = (0, 0);
         let mut is_found = false;
         for ix in 1..PART_RECORDS {

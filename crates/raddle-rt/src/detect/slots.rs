@@ -76,7 +76,6 @@ impl Slots {
         for slot in spent(&self.used) {
             self.used[slot as usize] = Use::Free(0);
             self.last[slot as usize] = 0;
-            history::forget(u32::from(slot));
         }
         true
     }

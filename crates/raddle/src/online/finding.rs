@@ -2,7 +2,7 @@
 
 use raddle_findings::{Finding, Frame, Grade, HeldLock, Kind, Party};
 use raddle_trace::report::{RawLock, RawParty, RawReport, RawThread, ReportKind};
-use raddle_trace::symbols::Symbolizer;
+use raddle_trace::symbols::{CodeFrame, Symbolizer};
 
 pub const NAME: &str = "online";
 
@@ -99,8 +99,11 @@ fn held(lock: &RawLock, symbols: &mut Symbolizer) -> HeldLock {
 
 pub fn stack(frames: &[u64], symbols: &mut Symbolizer) -> Vec<Frame> {
     let mut stack = Vec::new();
+    // Between a signal handler and what it interrupted stands the runtime, which is nobody's business.
+    let ours =
+        |frame: &CodeFrame| frame.function.as_ref().is_some_and(|name| name.starts_with("raddle_rt::"));
     for &pc in frames {
-        stack.extend(symbols.frames(pc).iter().map(|frame| Frame {
+        stack.extend(symbols.frames(pc).iter().filter(|frame| !ours(frame)).map(|frame| Frame {
             function: frame.function.clone(),
             file: frame.file.clone(),
             line: frame.line,
