@@ -5,7 +5,7 @@
 
 use crate::steer::server;
 use crate::thread::{self, Thread};
-use crate::{arch, interpose, message, real, segment, shadow, steer, threads};
+use crate::{arch, arena, interpose, message, real, segment, shadow, steer, threads};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use raddle_wire::region::{ENV_REGION, HEADER_BYTES, Header, MAGIC, bytes_of, observe, option, state};
@@ -175,6 +175,9 @@ fn prepare(header: &'static Header) {
         real::stay_on(header.processor - 1);
     }
     let wants_accesses = header.options & option::MEMORY != 0;
+    if header.options & option::SHARED_TABLES != 0 {
+        arena::share_tables();
+    }
     if wants_accesses && !shadow::reserve() {
         message::fatal(format_args!(
             "cannot reserve {} TiB of address space for shadow memory; raise or remove `ulimit -v`, or record \

@@ -55,30 +55,8 @@ pub fn base() -> usize {
 
 /// Reserves the shadow. False when there is not enough address space.
 pub fn reserve() -> bool {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: MAP_FIXED_NOREPLACE disturbs no existing mapping.
-    let at = unsafe {
-        crate::real::syscall(
-            libc::SYS_mmap,
-            [
-                PREFERRED,
-                SHADOW_BYTES + PAST_BYTES,
-                prot,
-                (flags | libc::MAP_FIXED_NOREPLACE) as usize,
-                usize::MAX,
-                0,
-            ],
-        )
-    };
-    let base = if at as usize == PREFERRED {
-        PREFERRED
-    } else {
-        match arena::map_with(SHADOW_BYTES + PAST_BYTES, flags) {
-            Some(start) => start as usize,
-            None => return false,
-        }
-    };
+    let Some(start) = arena::map_sparse(Some(PREFERRED), SHADOW_BYTES + PAST_BYTES) else { return false };
+    let base = start as usize;
     // Small pages and no core dump: the shadow is sparse. Failure of either changes nothing that matters.
     // SAFETY: the range is ours.
     unsafe {
@@ -112,13 +90,7 @@ pub fn cell(base: usize, address: usize) -> &'static Cell {
 pub fn wipe() {
     let base = base();
     if base != 0 {
-        // SAFETY: the range is ours; pages read as zero afterwards.
-        unsafe {
-            crate::real::syscall(
-                libc::SYS_madvise,
-                [base, SHADOW_BYTES, libc::MADV_DONTNEED as usize, 0, 0, 0],
-            )
-        };
+        arena::empty(base, SHADOW_BYTES);
     }
 }
 
@@ -146,10 +118,7 @@ pub fn clear(address: usize, bytes: usize) {
     // SAFETY: all three ranges lie in the shadow.
     unsafe {
         crate::arch::fill(start as *mut u8, 0, first_page - start);
-        crate::real::syscall(
-            libc::SYS_madvise,
-            [first_page, last_page - first_page, libc::MADV_DONTNEED as usize, 0, 0, 0],
-        );
+        arena::empty(first_page, last_page - first_page);
         crate::arch::fill(last_page as *mut u8, 0, end - last_page);
     }
 }

@@ -111,6 +111,8 @@ pub mod option {
     /// Steered threads run one at a time between visible operations as well: the next turn begins when everybody has
     /// come to an operation.
     pub const ONE_AT_A_TIME: u64 = 1 << 11;
+    /// Map sparse tables from files in memory, as is done by itself where the system refuses them otherwise.
+    pub const SHARED_TABLES: u64 = 1 << 24;
     /// Online detection: end the program at the first report that `raddle` shows.
     pub const HALT_ON_ERROR: u64 = 1 << 32;
     /// Online detection: look for lock orders that can close a cycle.

@@ -265,15 +265,20 @@ int main(int count_of_arguments, char **arguments) {
 }
 "#,
     );
-    let clean = program.run("", &[]);
-    clean.expect(0, &[]);
-    assert_eq!(clean.stdout, "1200000\n");
-    let mut command = raddle();
-    command.arg("run").arg("--").arg(program.path()).arg("race");
-    let output = common::run(&mut command);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("racy") && text.contains("1 finding"), "{text}");
+    // Where the system is strict about memory, tables are kept in another way.
+    for options in ["", "shared_tables=1"] {
+        let clean = program.run(options, &[]);
+        clean.expect(0, &[]);
+        assert_eq!(clean.stdout, "1200000\n");
+    }
+    for options in ["", "shared_tables=1"] {
+        let mut command = raddle();
+        command.arg("run").arg("--").arg(program.path()).arg("race").env("RADDLE_OPTIONS", options);
+        let output = common::run(&mut command);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("racy") && text.contains("1 finding"), "{text}");
+    }
 }
 
 /// A thread that has used up its slot takes another one. Its history goes along: what it did under its old name is still

@@ -73,9 +73,8 @@ fn page_hint(address: usize) -> &'static AtomicU8 {
 }
 
 pub fn reserve() -> bool {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let (Some(index), Some(vars)) =
-        (arena::map_with(INDEX_BYTES, flags), arena::map_with(VARS_MAX * size_of::<Var>(), flags))
+        (arena::map_sparse(None, INDEX_BYTES), arena::map_sparse(None, VARS_MAX * size_of::<Var>()))
     else {
         return false;
     };
@@ -309,10 +308,7 @@ fn forget_whole(address: usize, bytes: usize) {
     let from = (INDEX.load(Ordering::Relaxed) + (address & INDEX_MASK) / 8 * 4).next_multiple_of(4096);
     let to = (from + bytes / 8 * 4).min(INDEX.load(Ordering::Relaxed) + INDEX_BYTES) & !4095;
     if to > from {
-        // SAFETY: the range lies in the index, which reads as zero afterwards.
-        unsafe {
-            real::syscall(libc::SYS_madvise, [from, to - from, libc::MADV_DONTNEED as usize, 0, 0, 0]);
-        }
+        arena::empty(from, to - from);
     }
 }
 

@@ -52,6 +52,11 @@ pub fn serve(header: &'static Header) {
         // SAFETY: the process has one thread, and the child goes on as the program would.
         let child = unsafe { fork() };
         if child == 0 {
+            if !crate::arena::renew() {
+                message::fatal(format_args!(
+                    "the fork server cannot map new tables for a run: too little memory"
+                ));
+            }
             die_with_server();
             header.claimed_pid.store(real::getpid(), Ordering::Release);
             return;

@@ -109,6 +109,7 @@ impl Args {
             (options.report_mutex_bugs, option::LOCK_MISUSE),
             (options.report_thread_leaks, option::THREAD_LEAKS),
             (self.weak.is_some(), option::WEAK),
+            (options.shared_tables, option::SHARED_TABLES),
         ] {
             if wanted {
                 bits |= bit;

@@ -21,6 +21,8 @@ pub struct Options {
     pub report_thread_leaks: bool,
     pub report_destroy_locked: bool,
     pub report_mutex_bugs: bool,
+    /// Keep the detector's tables in files in memory; see docs/run.md.
+    pub shared_tables: bool,
     pub strip_path_prefix: Option<String>,
 }
 
@@ -38,6 +40,7 @@ impl Default for Options {
             report_thread_leaks: true,
             report_destroy_locked: true,
             report_mutex_bugs: true,
+            shared_tables: false,
             strip_path_prefix: None,
         }
     }
@@ -142,6 +145,7 @@ impl Options {
             "report_thread_leaks" => self.report_thread_leaks = flag()?,
             "report_destroy_locked" => self.report_destroy_locked = flag()?,
             "report_mutex_bugs" => self.report_mutex_bugs = flag()?,
+            "shared_tables" => self.shared_tables = flag()?,
             "strip_path_prefix" => self.strip_path_prefix = Some(value.to_owned()),
             _ if IGNORED.contains(&name) => {}
             _ => return Err(format!("`{name}` is no option")),
