@@ -33,6 +33,7 @@ mod measure;
 mod online;
 pub mod outcome;
 mod predict;
+mod program;
 mod record;
 mod scheme;
 mod steer;

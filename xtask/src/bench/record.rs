@@ -7,6 +7,7 @@
 //! writes the trace), so that compressing and writing are paid for. helgrind runs once whatever the number of rounds: it is slower by
 //! two orders of magnitude and far from any limit.
 
+use super::program::{self, raddle_cc, with};
 use super::{Bench, Limit, Outcome, Row, Subject, geometric_mean, ratios};
 use crate::project;
 use anyhow::Context;
@@ -34,8 +35,6 @@ const PROGRAMS: &[Program] = &[
 
 /// The native program, which is recorded with its synchronisation only.
 const UNMODIFIED: &str = "raddle, not rebuilt";
-
-const OPTIONS: &[&str] = &["-O2", "-g", "-pthread"];
 
 struct Builds {
     native: PathBuf,
@@ -103,24 +102,13 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
 }
 
 fn build(program: &Program, raddle: &Path, clang: &Path, folder: &Path) -> anyhow::Result<Builds> {
-    let source = project::root().join("benches/programs").join(format!("{}.c", program.name));
-    let compile = |kind: &str, mut command: Command| -> anyhow::Result<PathBuf> {
-        let path = folder.join(format!("{}-{kind}", program.name));
-        project::run(command.args(OPTIONS).arg(&source).arg("-o").arg(&path))?;
-        Ok(path)
-    };
-    let with = |compiler: &Path, flag: Option<&str>| {
-        let mut command = Command::new(compiler);
-        command.args(flag);
-        command
-    };
-    let mut ours = with(raddle, Some("cc"));
-    ours.env("RADDLE_CC", clang);
+    let program = program::Program { name: program.name, folder };
+    let compile = |kind, command| program.compile(kind, command);
     Ok(Builds {
         native: compile("native", with(clang, None))?,
         clang_tsan: compile("clang-tsan", with(clang, Some("-fsanitize=thread")))?,
         gcc_tsan: compile("gcc-tsan", with(Path::new("gcc"), Some("-fsanitize=thread")))?,
-        raddle: compile("raddle", ours)?,
+        raddle: compile("raddle", raddle_cc(raddle, clang))?,
     })
 }
 

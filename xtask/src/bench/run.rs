@@ -4,10 +4,11 @@
 //! Everybody gets `-O2 -g` and the same inputs. Raddle's rows count both processes (the program, and the one that takes its reports), as
 //! in a real use.
 
+use super::program::{Program, raddle_cc, with};
 use super::{Bench, Limit, Outcome, Subject, geometric_mean, ratios};
 use crate::project;
 use anyhow::Context;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Programs and their inputs.
@@ -23,8 +24,6 @@ const PROGRAMS: &[(&str, &str)] = &[
 /// Programs whose work is divided among their threads, and inputs.
 const SCALING: [(&str, &str); 2] = [("matmul", "400"), ("stencil", "120")];
 
-const OPTIONS: &[&str] = &["-O2", "-g", "-pthread"];
-
 const CLANG: &str = "clang TSan";
 const GCC: &str = "gcc TSan";
 const OURS: &str = "raddle (clang)";
@@ -38,22 +37,9 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
     let scratch = tempfile::tempdir()?;
     let mut outcome = Outcome::new("run");
     for &(name, size) in PROGRAMS {
-        let source = project::root().join("benches/programs").join(format!("{name}.c"));
-        let compile = |kind: &str, mut command: Command| -> anyhow::Result<PathBuf> {
-            let path = scratch.path().join(format!("{name}-{kind}"));
-            project::run(command.args(OPTIONS).arg(&source).arg("-o").arg(&path))?;
-            Ok(path)
-        };
-        let with = |compiler: &Path, flag: Option<&str>| {
-            let mut command = Command::new(compiler);
-            command.args(flag);
-            command
-        };
-        let ours = |compiler: &Path| {
-            let mut command = with(&raddle, Some("cc"));
-            command.env("RADDLE_CC", compiler);
-            command
-        };
+        let program = Program { name, folder: scratch.path() };
+        let compile = |kind, command| program.compile(kind, command);
+        let ours = |compiler| raddle_cc(&raddle, compiler);
         let gcc = Path::new("gcc");
         let native = compile("native", with(&clang, None))?;
         let clang_tsan = compile("clang-tsan", with(&clang, Some("-fsanitize=thread")))?;
@@ -96,17 +82,15 @@ fn scaling(
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
     for (name, size) in SCALING {
-        let source = project::root().join("benches/programs").join(format!("{name}.c"));
-        let compile = |kind: &str, compiler: &Path, flag: &str, threads: u32| {
-            let path = scratch.join(format!("{name}-{kind}-{threads}"));
-            let mut command = Command::new(compiler);
-            command.env("RADDLE_CC", clang).arg(flag).args(OPTIONS).arg(format!("-DTHREADS={threads}"));
-            project::run(command.arg(&source).arg("-o").arg(&path)).map(|()| path)
+        let program = Program { name, folder: scratch };
+        let compile = |kind: &str, mut command: Command, threads: u32| {
+            command.arg(format!("-DTHREADS={threads}"));
+            program.compile(&format!("{kind}-{threads}"), command)
         };
         let mut subjects = Vec::new();
         for threads in [1, 2] {
-            let theirs = compile("clang-tsan", clang, "-fsanitize=thread", threads)?;
-            let ours = compile("raddle", raddle, "cc", threads)?;
+            let theirs = compile("clang-tsan", with(clang, Some("-fsanitize=thread")), threads)?;
+            let ours = compile("raddle", raddle_cc(raddle, clang), threads)?;
             subjects.push(Subject::process(&format!("{CLANG}, {threads} threads"), move || {
                 let mut command = Command::new(&theirs);
                 command.arg(size);

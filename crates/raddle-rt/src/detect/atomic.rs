@@ -172,7 +172,7 @@ fn list_sole(var: &mut Var) {
     if var.sole == 0 {
         return;
     }
-    if let Some(at) = vars::sequences_take() {
+    if let Some(at) = vars::SEQUENCES.take() {
         let clock = var.clock.copy();
         // SAFETY: fresh and ours.
         unsafe { at.write(vars::Sequence { thread: var.sole, clock, next: var.sequences }) };

@@ -17,6 +17,7 @@ pub mod locks;
 pub mod misuse;
 pub mod order;
 pub mod people;
+mod pool;
 pub mod report;
 pub mod slots;
 pub mod state;

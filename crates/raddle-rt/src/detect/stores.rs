@@ -15,9 +15,8 @@
 //! sequence.
 
 use super::clock::{self, Clock, Epoch, ObjectClock};
+use super::pool::Pool;
 use super::vars::{self, Var};
-use crate::arena;
-use crate::spin::Spin;
 
 /// Elements of one location (Lidbury's thesis, §5.2.1).
 pub const STORES_MAX: u32 = 128;
@@ -119,7 +118,7 @@ impl Buffer {
         if !known {
             // Never used, or plain accesses or an overlapping atomic have changed it: a new object for us.
             self.clear();
-            let Some(first) = take() else { return false };
+            let Some(first) = STORES.take() else { return false };
             // SAFETY: fresh and ours.
             unsafe { first.write(Store::initial(value)) };
             (self.oldest, self.last, self.count, self.log2) = (first, first, 1, log2);
@@ -181,7 +180,7 @@ pub fn spare_clock(var: &mut Var, behind: *mut Store) -> ObjectClock {
 
 /// Puts a store behind `older` in modification order, and lets the oldest go if there are too many.
 pub fn insert(var: &mut Var, older: *mut Store, store: Store) {
-    let Some(at) = take() else { return };
+    let Some(at) = STORES.take() else { return };
     // SAFETY: fresh and ours; the neighbours are elements of the list, ours under the location's lock.
     unsafe {
         let newer = (*older).newer;
@@ -239,43 +238,18 @@ pub fn sequence(var: &mut Var, older: *mut Store, thread: u32) -> ObjectClock {
     vars::sequence_of(var, thread).map_or(ObjectClock::NONE, ObjectClock::copy)
 }
 
-struct Free(*mut Store);
-// SAFETY: only used under the lock.
-unsafe impl Send for Free {}
-static FREE: Spin<Free> = Spin::new(Free(core::ptr::null_mut()));
-
-const CHUNK: usize = 512;
-
-fn take() -> Option<*mut Store> {
-    let mut free = FREE.lock();
-    if free.0.is_null() {
-        let chunk = arena::map(CHUNK * size_of::<Store>())?.cast::<Store>();
-        for ix in 0..CHUNK {
-            // SAFETY: inside the chunk.
-            unsafe {
-                let at = chunk.add(ix);
-                (*at).newer = free.0;
-                free.0 = at;
-            }
-        }
-    }
-    let first = free.0;
-    // SAFETY: on the free list.
-    free.0 = unsafe { (*first).newer };
-    Some(first)
-}
+static STORES: Pool<Store> = Pool::new();
 
 /// # Safety
 /// The store is in no list any more.
 unsafe fn give_back(at: *mut Store) {
     // SAFETY: by contract.
-    unsafe { (*at).clear() };
-    let mut free = FREE.lock();
-    // SAFETY: as above.
-    unsafe { (*at).newer = free.0 };
-    free.0 = at;
+    unsafe {
+        (*at).clear();
+        STORES.give_back(at);
+    }
 }
 
 pub fn reset_after_fork() {
-    FREE.reset_after_fork();
+    STORES.reset_after_fork();
 }

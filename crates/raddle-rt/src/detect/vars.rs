@@ -9,6 +9,7 @@
 //! that has found an object and takes its lock looks at the address again.
 
 use super::clock::ObjectClock;
+use super::pool::Pool;
 use super::stores::Buffer;
 use crate::shadow::WINDOW_BITS;
 use crate::spin::{Spin, lock_word, unlock_word};
@@ -255,7 +256,7 @@ impl Var {
             unsafe {
                 let next = (*at).next;
                 (*at).clock.clear();
-                sequences_give_back(at);
+                SEQUENCES.give_back(at);
                 at = next;
             }
         }
@@ -281,7 +282,7 @@ pub fn set_sequence(var: &mut Var, thread: u32, mut clock: ObjectClock) {
         core::mem::swap(known, &mut clock);
         return clock.clear();
     }
-    match sequences_take() {
+    match SEQUENCES.take() {
         Some(new) => {
             // SAFETY: fresh and ours.
             unsafe { new.write(Sequence { thread, clock, next: var.sequences }) };
@@ -355,38 +356,8 @@ fn take_apart(first: u32) {
     }
 }
 
-struct FreeSequences(*mut Sequence);
-// SAFETY: only used under the lock.
-unsafe impl Send for FreeSequences {}
-static SEQUENCES: Spin<FreeSequences> = Spin::new(FreeSequences(core::ptr::null_mut()));
-
-const SEQUENCES_CHUNK: usize = 1024;
-
-pub fn sequences_take() -> Option<*mut Sequence> {
-    let mut free = SEQUENCES.lock();
-    if free.0.is_null() {
-        let chunk = arena::map(SEQUENCES_CHUNK * size_of::<Sequence>())?.cast::<Sequence>();
-        for ix in 0..SEQUENCES_CHUNK {
-            // SAFETY: inside the chunk.
-            unsafe {
-                let at = chunk.add(ix);
-                (*at).next = free.0;
-                free.0 = at;
-            }
-        }
-    }
-    let first = free.0;
-    // SAFETY: on the free list.
-    free.0 = unsafe { (*first).next };
-    Some(first)
-}
-
-fn sequences_give_back(at: *mut Sequence) {
-    let mut free = SEQUENCES.lock();
-    // SAFETY: nobody uses it any more.
-    unsafe { (*at).next = free.0 };
-    free.0 = at;
-}
+/// Memory for the elements of the lists.
+pub static SEQUENCES: Pool<Sequence> = Pool::new();
 
 pub fn reset_after_fork() {
     FREE.reset_after_fork();
