@@ -82,24 +82,31 @@ fn events_on_loops(machine: &Machine, events: &[EventId]) -> Vec<EventId> {
 
 /// Numbers the pairs of a ply from 0.
 enum Numbering<const W: usize> {
-    /// From positions in the store: (shard start, number of the first pair of the shard).
-    Positions(Vec<(std::ops::Range<u32>, usize)>),
+    /// From positions in the store: range of each part, and the number of its first pair.
+    Positions(Vec<(std::ops::Range<usize>, usize)>),
     /// Spilled: a table of its own.
     Table(FxHashMap<Key<W>, u32>),
 }
 
 /// The least pair on a `τ` loop in the ply, if there is one.
 pub fn find<const W: usize>(search: &Search<'_, W>, ply: Ply) -> Result<Option<Violation<W>>, CheckError> {
-    let first = &search.layers[ply.first];
-    let last = &search.layers[ply.end - 1];
-    let ranges: Vec<std::ops::Range<u32>> =
-        first.ranges.iter().zip(last.ranges.iter()).map(|(f, l)| f.start..l.end).collect();
+    // The layers of a ply follow each other in every part; a part may have nothing of some, as when the search went to
+    // disk in between.
+    let parts = search.layers[ply.first].ranges.len();
+    let ranges: Vec<std::ops::Range<usize>> = (0..parts)
+        .map(|part| {
+            let layers = &search.layers[ply.first..ply.end];
+            let mut filled = layers.iter().map(|layer| &layer.ranges[part]).filter(|range| !range.is_empty());
+            let first = filled.next().cloned().unwrap_or(0..0);
+            filled.fold(first, |whole, next| whole.start..next.end)
+        })
+        .collect();
     let total: usize = ranges.iter().map(|r| r.len()).sum();
     let numbering = if search.store.is_spilled() {
         let mut table = FxHashMap::default();
         let mut keys = Vec::new();
-        for (shard, range) in ranges.iter().enumerate() {
-            search.disk(search.store.read(shard, range.clone(), &mut keys))?;
+        for (part, range) in ranges.iter().enumerate() {
+            search.disk(search.store.read(part, range.clone(), &mut keys))?;
             for key in &keys {
                 let next = table.len() as u32;
                 table.insert(*key, next);
@@ -119,9 +126,9 @@ pub fn find<const W: usize>(search: &Search<'_, W>, ply: Ply) -> Result<Option<V
         match &numbering {
             Numbering::Table(table) => table.get(key).map(|&n| n as usize),
             Numbering::Positions(starts) => {
-                let (shard, position) = search.store.find(key)?;
-                let (range, start) = &starts[shard];
-                range.contains(&position).then(|| start + (position - range.start) as usize)
+                let (part, position) = search.store.find(key)?;
+                let (range, start) = &starts[part];
+                range.contains(&position).then(|| start + (position - range.start))
             }
         }
     };
@@ -133,11 +140,11 @@ pub fn find<const W: usize>(search: &Search<'_, W>, ply: Ply) -> Result<Option<V
     };
     let mut tarjan = Tarjan::new(total);
     let mut keys = Vec::new();
-    for (shard, range) in ranges.iter().enumerate() {
+    for (part, range) in ranges.iter().enumerate() {
         let mut start = range.start;
         while start < range.end {
-            let end = range.end.min(start.saturating_add(4096));
-            search.disk(search.store.read(shard, start..end, &mut keys))?;
+            let end = range.end.min(start + 4096);
+            search.disk(search.store.read(part, start..end, &mut keys))?;
             start = end;
             for key in &keys {
                 let n = number(key).expect("a pair of the ply has a number");
@@ -155,8 +162,8 @@ pub fn find<const W: usize>(search: &Search<'_, W>, ply: Ply) -> Result<Option<V
 fn layer_of<const W: usize>(search: &Search<'_, W>, ply: Ply, key: &Key<W>) -> Result<usize, CheckError> {
     let mut keys = Vec::new();
     for layer in ply.first..ply.end {
-        for (shard, range) in search.layers[layer].ranges.iter().enumerate() {
-            search.disk(search.store.read(shard, range.clone(), &mut keys))?;
+        for (part, range) in search.layers[layer].ranges.iter().enumerate() {
+            search.disk(search.store.read(part, range.clone(), &mut keys))?;
             if keys.contains(key) {
                 return Ok(layer);
             }

@@ -26,6 +26,7 @@ pub mod rules;
 pub mod search;
 pub mod spill;
 pub mod store;
+pub mod table;
 pub mod verdict;
 pub mod walk;
 pub mod witness;

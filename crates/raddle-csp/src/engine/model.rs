@@ -4,6 +4,7 @@
 //! the whole list of successors. At the top of a process they are kept as wrappers, together with hidings and renamings
 //! above them, and applied to each list; deeper down the compiler makes their operand an explicit leaf.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::combinator::{Combinator, Label, TAU};
@@ -12,6 +13,9 @@ use crate::process::EventId;
 
 /// Numbers of words for which the search is compiled; a vector uses the next larger.
 pub const WORDS: [usize; 6] = [1, 2, 3, 4, 8, 64];
+
+/// States of a chased chain that are compared one by one.
+const CHASE_LINEAR_MAX: usize = 32;
 
 /// Runs `$body` with the constant `$w` set to the smallest supported number of words not below `$words`.
 macro_rules! with_words {
@@ -171,16 +175,24 @@ impl Model {
     /// Follows first `τ`s below the wrapper `level`; on a loop, the least vector of it stands for the divergence.
     fn chase<const W: usize>(&self, level: usize, key: &Key<W>) -> Key<W> {
         let mut seen: Vec<Key<W>> = vec![*key];
+        // Chains are short as a rule; only long ones are worth a table.
+        let mut places: FxHashMap<Key<W>, usize> = FxHashMap::default();
         loop {
             let at = seen[seen.len() - 1];
             let Some(next) = self.listed(level, &at).into_iter().find(|&(l, ..)| l == TAU).map(|(_, n, _)| n)
             else {
                 return at;
             };
-            if let Some(start) = seen.iter().position(|k| *k == next) {
+            let tabled = places.len();
+            let place = places.get(&next).copied();
+            let place = place.or_else(|| Some(tabled + seen[tabled..].iter().position(|k| *k == next)?));
+            if let Some(start) = place {
                 return *seen[start..].iter().min().expect("a loop is not empty");
             }
             seen.push(next);
+            if seen.len() - tabled == CHASE_LINEAR_MAX {
+                places.extend(seen[tabled..].iter().enumerate().map(|(i, &k)| (k, tabled + i)));
+            }
         }
     }
 

@@ -9,10 +9,12 @@
 //! soon after each other. Each worker therefore remembers the successors it handed over last in a small table without
 //! chains, and drops those it meets again before they cost a look into the store, which lies outside of the cache.
 //!
-//! Workers take chunks of a layer, expand them, and hand batches of successors to the shards of the [`Store`]. Which
-//! pairs a layer has does not depend on the order of work; a pass is always finished before its findings are looked at,
-//! and among several the least (by vector) is taken. So verdict, counterexample and counts do not depend on the number
-//! of workers. Parents are not stored: the path to a violation is found backwards by expanding the earlier layers again
+//! Workers take chunks of a layer, each from what it found itself as long as there is some, expand them, and insert
+//! batches of successors into the [`Store`]. Which pairs a layer has does not depend on the order of work; a pass is
+//! always finished before its findings are looked at, and among several the least (by vector) is taken. So verdict,
+//! counterexample and counts do not depend on the number of workers. When the store is full the workers stop where they
+//! are, keep what they could not insert, and go on when there is room.
+//! Parents are not stored: the path to a violation is found backwards by expanding the earlier layers again
 //! ([`super::witness`]), which costs at most the search once more and only when there is something to show.
 
 use std::io;
@@ -28,17 +30,19 @@ use super::layout::{Field, Key};
 use super::model::Model;
 use super::normal::{LabelSet, Node, NodeId, NormalForm, is_subset, set_words};
 use super::reduction::Reduction;
-use super::store::{Layer, Store, hash};
+use super::store::{Layer, Store};
+use super::table::{INSERT_KEYS_MAX, hash};
 use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
 
-/// Pairs a worker takes at a time.
-const CHUNK_PAIRS: u32 = 512;
-/// Successors handed to a shard at a time.
-const BATCH_PAIRS: usize = 256;
+/// Pairs a worker takes at a time: at most, and, so that all finish a small pass together, at least.
+const CHUNK_PAIRS_MAX: usize = 512;
+const CHUNK_PAIRS_MIN: usize = 64;
+/// Chunks of a pass for each worker, unless it is large.
+const CHUNKS_PER_WORKER: usize = 16;
 /// Words of a worker's table of recent successors: small enough for a core's own cache.
 const RECENT_WORDS: usize = 1 << 15;
 /// A pass over fewer pairs than this is done by one thread: waking others would take longer.
-const PARALLEL_PAIRS_MIN: usize = 4 * CHUNK_PAIRS as usize;
+const PARALLEL_PAIRS_MIN: usize = 1024;
 
 /// What is checked in each pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -98,18 +102,58 @@ pub struct Search<'m, const W: usize> {
     memory_bytes_max: u64,
     transitions: AtomicU64,
     stop: AtomicBool,
+    /// The store has no room left.
+    full: AtomicBool,
     failure: Mutex<Option<CheckError>>,
 }
 
-/// What a thread keeps between passes.
+/// What a thread keeps between passes, on cache lines of its own.
+#[repr(align(128))]
 struct Worker<const W: usize> {
-    buffers: Vec<Vec<(u64, Key<W>)>>,
+    /// Its part of the store.
+    number: usize,
+    /// Successors to be inserted.
+    buffer: Vec<(u64, Key<W>)>,
     /// Pairs that were handed over before, at a place that their hash gives.
     recent: Box<[Key<W>]>,
     nodes: Vec<Option<Arc<Node>>>,
     offers: Vec<u64>,
     faults: FxHashMap<Fault, Violation<W>>,
     transitions: u64,
+}
+
+/// A piece of work: some pairs of a layer.
+struct Chunk {
+    layer: usize,
+    part: usize,
+    range: std::ops::Range<usize>,
+}
+
+/// The chunks of one part. Its worker takes them from the front, those who help from the back.
+#[derive(Default)]
+#[repr(align(128))]
+struct Queue {
+    chunks: Vec<Chunk>,
+    claimed: AtomicUsize,
+    front: AtomicUsize,
+    back: AtomicUsize,
+}
+
+impl Queue {
+    fn take(&self, helps: bool) -> Option<&Chunk> {
+        // A claim that succeeds leaves a chunk for itself: there are never more claims than chunks.
+        if self.claimed.load(Ordering::Relaxed) >= self.chunks.len()
+            || self.claimed.fetch_add(1, Ordering::Relaxed) >= self.chunks.len()
+        {
+            return None;
+        }
+        let number = if helps {
+            self.chunks.len() - 1 - self.back.fetch_add(1, Ordering::Relaxed)
+        } else {
+            self.front.fetch_add(1, Ordering::Relaxed)
+        };
+        Some(&self.chunks[number])
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -146,6 +190,7 @@ impl<'m, const W: usize> Search<'m, W> {
             memory_bytes_max: 0,
             transitions: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            full: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
     }
@@ -155,8 +200,9 @@ impl<'m, const W: usize> Search<'m, W> {
         let label_words = set_words(self.model.labels.len());
         let initial: Key<W> = self.model.initial();
         let mut workers: Vec<Worker<W>> = (0..self.options.workers.max(1))
-            .map(|_| Worker {
-                buffers: vec![Vec::with_capacity(BATCH_PAIRS); self.store.shard_count()],
+            .map(|number| Worker {
+                number,
+                buffer: Vec::with_capacity(INSERT_KEYS_MAX),
                 // The initial pair is in the store from the start.
                 recent: vec![initial; (RECENT_WORDS / W).next_power_of_two()].into(),
                 nodes: Vec::new(),
@@ -165,9 +211,8 @@ impl<'m, const W: usize> Search<'m, W> {
                 transitions: 0,
             })
             .collect();
-        let h = hash(&initial);
-        self.disk(self.store.insert(self.store.shard_of(h), &[(h, initial)]))?;
-        let mut layer = self.disk(self.store.finish_layer())?;
+        assert!(self.store.insert(0, &[(hash(&initial), initial)]), "a new store has room");
+        let mut layer = self.finish_layer()?;
         let taus = self.model.may_have_taus();
         let loops = self.claims.divergences && super::divergence::possible(self.model);
         let mut found: Faults<W> = Vec::new();
@@ -178,7 +223,7 @@ impl<'m, const W: usize> Search<'m, W> {
             while more {
                 let last = self.layers.len() - 1;
                 self.pass(&mut workers, last..last + 1, Pass::Taus)?;
-                let next = self.disk(self.store.finish_layer())?;
+                let next = self.finish_layer()?;
                 more = !next.is_empty();
                 if more {
                     self.layers.push(next);
@@ -206,7 +251,7 @@ impl<'m, const W: usize> Search<'m, W> {
                 by_state.then_with(|| a.0.cmp(&b.0))
             });
             found.extend(here);
-            layer = self.disk(self.store.finish_layer())?;
+            layer = self.finish_layer()?;
             if found.len() >= wanted {
                 break;
             }
@@ -235,6 +280,11 @@ impl<'m, const W: usize> Search<'m, W> {
         }
     }
 
+    fn finish_layer(&mut self) -> Result<Layer, CheckError> {
+        let layer = self.store.finish_layer();
+        self.disk(layer)
+    }
+
     pub fn disk<T>(&self, result: io::Result<T>) -> Result<T, CheckError> {
         result.map_err(|cause| CheckError::Spill {
             folder: self
@@ -255,79 +305,86 @@ impl<'m, const W: usize> Search<'m, W> {
         layers: std::ops::Range<usize>,
         pass: Pass,
     ) -> Result<(), CheckError> {
-        let mut chunks: Vec<(usize, usize, std::ops::Range<u32>)> = Vec::new();
-        for number in layers {
-            for (shard, range) in self.layers[number].ranges.iter().enumerate() {
-                let mut start = range.start;
-                while start < range.end {
-                    let end = range.end.min(start.saturating_add(CHUNK_PAIRS));
-                    chunks.push((number, shard, start..end));
-                    start = end;
-                }
+        let pairs: usize = self.layers[layers.clone()].iter().map(Layer::len).sum();
+        let alone = workers.len() == 1 || pairs < PARALLEL_PAIRS_MIN;
+        let queues = self.queues(layers, pairs / (workers.len() * CHUNKS_PER_WORKER));
+        loop {
+            let (leader, others) = workers.split_first_mut().expect("at least one worker");
+            let search = &*self;
+            if alone {
+                search.work(leader, &queues, pass);
+            } else {
+                std::thread::scope(|scope| {
+                    for worker in others {
+                        let queues = &queues;
+                        scope.spawn(move || search.work(worker, queues, pass));
+                    }
+                    search.work(leader, &queues, pass);
+                });
             }
-        }
-        let pairs: usize = chunks.iter().map(|(.., r)| r.len()).sum();
-        let next = AtomicUsize::new(0);
-        let (leader, others) = workers.split_first_mut().expect("at least one worker");
-        let search = &*self;
-        if others.is_empty() || pairs < PARALLEL_PAIRS_MIN {
-            search.work(leader, &chunks, &next, pass, true);
-        } else {
-            std::thread::scope(|scope| {
-                for worker in others {
-                    let (next, chunks) = (&next, &chunks);
-                    scope.spawn(move || search.work(worker, chunks, next, pass, false));
-                }
-                search.work(leader, &chunks, &next, pass, true);
-            });
-        }
-        for worker in workers {
-            *self.transitions.get_mut() += std::mem::take(&mut worker.transitions);
-        }
-        self.memory_bytes_max = self.memory_bytes_max.max(self.store.memory_bytes());
-        match lock(&self.failure).take() {
-            Some(error) => Err(error),
-            None => Ok(()),
+            for worker in &mut *workers {
+                *self.transitions.get_mut() += std::mem::take(&mut worker.transitions);
+            }
+            self.memory_bytes_max = self.memory_bytes_max.max(self.store.memory_bytes());
+            if let Some(error) = lock(&self.failure).take() {
+                return Err(error);
+            }
+            if !std::mem::take(self.full.get_mut()) {
+                return Ok(());
+            }
+            let made = self.store.make_room();
+            self.disk(made)?;
         }
     }
 
-    fn work(
-        &self,
-        worker: &mut Worker<W>,
-        chunks: &[(usize, usize, std::ops::Range<u32>)],
-        next: &AtomicUsize,
-        pass: Pass,
-        reports: bool,
-    ) {
+    /// The work of a pass in chunks, by part.
+    fn queues(&self, layers: std::ops::Range<usize>, chunk_pairs: usize) -> Vec<Queue> {
+        let chunk_pairs = chunk_pairs.clamp(CHUNK_PAIRS_MIN, CHUNK_PAIRS_MAX);
+        let mut queues: Vec<Queue> = Vec::new();
+        for layer in layers {
+            let ranges = &self.layers[layer].ranges;
+            queues.resize_with(ranges.len(), Queue::default);
+            for (part, range) in ranges.iter().enumerate() {
+                let starts = range.clone().step_by(chunk_pairs);
+                queues[part].chunks.extend(starts.map(|start| Chunk {
+                    layer,
+                    part,
+                    range: start..range.end.min(start + chunk_pairs),
+                }));
+            }
+        }
+        queues
+    }
+
+    fn work(&self, worker: &mut Worker<W>, queues: &[Queue], pass: Pass) {
+        let leads = worker.number == 0;
         let mut keys = Vec::new();
         let mut rounds = 0u32;
-        loop {
-            if self.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let Some((layer, shard, range)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-            let result = self.disk(self.store.read(*shard, range.clone(), &mut keys)).and_then(|()| {
-                for key in &keys {
-                    match pass {
-                        Pass::Taus => self.expand_taus(worker, key)?,
-                        Pass::Visibles => self.expand_visibles(worker, key, *layer)?,
+        let mut halted = !self.flush(worker.number, &mut worker.buffer);
+        // What it found itself first; then it helps others.
+        for i in 0..queues.len() {
+            let queue = &queues[(worker.number + i) % queues.len()];
+            while !halted && !self.stop.load(Ordering::Relaxed) && !self.full.load(Ordering::Relaxed) {
+                let Some(chunk) = queue.take(i > 0) else { break };
+                let read = self.disk(self.store.read(chunk.part, chunk.range.clone(), &mut keys));
+                let result = read.and_then(|()| {
+                    for key in &keys {
+                        match pass {
+                            Pass::Taus => self.expand_taus(worker, key)?,
+                            Pass::Visibles => self.expand_visibles(worker, key, chunk.layer)?,
+                        }
                     }
+                    rounds += 1;
+                    if leads && rounds.is_multiple_of(64) { self.interlude() } else { Ok(()) }
+                });
+                if let Err(error) = result {
+                    return self.fail(error);
                 }
-                rounds += 1;
-                if reports && rounds.is_multiple_of(64) { self.interlude() } else { Ok(()) }
-            });
-            if let Err(error) = result {
-                self.fail(error);
-                return;
             }
+            halted |= self.full.load(Ordering::Relaxed);
         }
-        for number in 0..worker.buffers.len() {
-            if let Err(error) = self.flush(&mut worker.buffers[number], number) {
-                self.fail(error);
-                return;
-            }
-        }
-        if reports && let Err(error) = self.interlude() {
+        self.flush(worker.number, &mut worker.buffer);
+        if leads && let Err(error) = self.interlude() {
             self.fail(error);
         }
     }
@@ -363,12 +420,20 @@ impl<'m, const W: usize> Search<'m, W> {
         lock(&self.failure).get_or_insert(error);
     }
 
-    fn flush(&self, buffer: &mut Vec<(u64, Key<W>)>, shard: usize) -> Result<(), CheckError> {
-        if !buffer.is_empty() {
-            self.disk(self.store.insert(shard, buffer))?;
-            buffer.clear();
+    /// Inserts what a worker has gathered. False if there was no room for all; the rest stays.
+    fn flush(&self, worker: usize, buffer: &mut Vec<(u64, Key<W>)>) -> bool {
+        let mut inserted = 0;
+        while inserted < buffer.len() {
+            let end = buffer.len().min(inserted + INSERT_KEYS_MAX);
+            if !self.store.insert(worker, &buffer[inserted..end]) {
+                self.full.store(true, Ordering::Relaxed);
+                buffer.drain(..inserted);
+                return false;
+            }
+            inserted = end;
         }
-        Ok(())
+        buffer.clear();
+        true
     }
 
     /// The node of a pair, from the worker's own table if it was there before.
@@ -451,66 +516,59 @@ impl<'m, const W: usize> Search<'m, W> {
     }
 
     fn expand_taus(&self, worker: &mut Worker<W>, key: &Key<W>) -> Result<(), CheckError> {
-        let Worker { buffers, recent, nodes, transitions, .. } = worker;
+        let Worker { number, buffer, recent, nodes, transitions, .. } = worker;
         if self.claims.divergences
             && self.node(nodes, self.node_field.get(key))?.is_some_and(|node| node.diverges)
         {
             return Ok(());
         }
-        let mut result = Ok(());
         self.taus(key, |_, next, _| {
             *transitions += 1;
-            result = self.push(buffers, recent, next);
-            result.is_err()
+            self.push(*number, buffer, recent, next);
+            false
         });
-        result
+        Ok(())
     }
 
     #[inline(always)]
-    fn push(
-        &self,
-        buffers: &mut [Vec<(u64, Key<W>)>],
-        recent: &mut [Key<W>],
-        next: &Key<W>,
-    ) -> Result<(), CheckError> {
+    fn push(&self, worker: usize, buffer: &mut Vec<(u64, Key<W>)>, recent: &mut [Key<W>], next: &Key<W>) {
         let h = hash(next);
-        // The store indexes by the low bits and chooses shards by the high ones.
+        // The store indexes by the low bits and marks by the high ones.
         let known = &mut recent[(h >> 16) as usize & (recent.len() - 1)];
         if known == next {
-            return Ok(());
+            return;
         }
         *known = *next;
-        let shard = self.store.shard_of(h);
-        let buffer = &mut buffers[shard];
         buffer.push((h, *next));
-        if buffer.len() >= BATCH_PAIRS { self.flush(buffer, shard) } else { Ok(()) }
+        // Once the store is full, what comes until the end of the chunk is kept.
+        if buffer.len().is_multiple_of(INSERT_KEYS_MAX) {
+            self.flush(worker, buffer);
+        }
     }
 
     fn expand_visibles(&self, worker: &mut Worker<W>, key: &Key<W>, layer: usize) -> Result<(), CheckError> {
-        let Worker { buffers, recent, nodes, offers, faults, transitions } = worker;
+        let Worker { number, buffer, recent, nodes, offers, faults, transitions } = worker;
         let node = self.node(nodes, self.node_field.get(key))?;
         if self.claims.divergences && node.is_some_and(|n| n.diverges) {
             return Ok(());
         }
         offers.fill(0);
-        let mut result = Ok(());
         self.visibles(key, |label, next, _| {
             *transitions += 1;
             offers[label as usize / 64] |= 1 << (label % 64);
             match node {
-                None => result = self.push(buffers, recent, next),
+                None => self.push(*number, buffer, recent, next),
                 Some(node) => match node.after(label) {
                     Some(after) => {
                         let mut next = *next;
                         self.node_field.set(&mut next, after);
-                        result = self.push(buffers, recent, &next);
+                        self.push(*number, buffer, recent, &next);
                     }
                     None => self.keep_least(faults, Fault::Event(label), Violation { key: *key, layer }),
                 },
             }
-            result.is_err()
+            false
         });
-        result?;
         if self.claims.deadlocks && offers.iter().all(|&w| w == 0) {
             let ended = self.model.is_terminated(key) || self.model.taus(key, |_, _, _| true);
             if !ended {

@@ -3,7 +3,7 @@
 //! Delayed duplicate detection (Stern and Dill 1998; Korf 2004): when memory is short the visited states lie in sorted
 //! files, and a whole layer of candidates is sorted and held against them at once. A run remembers every
 //! [`FENCE_KEYS`]-th key in memory, so a small layer reads only the blocks its keys can be in and a large layer reads
-//! the file from front to back; either way each block is read at most once a layer. Runs of a shard are merged when
+//! the file from front to back; either way each block is read at most once a layer. Runs of a partition are merged when
 //! there are many. Files are unlinked temporary files, so nothing is left behind however the process ends.
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use super::layout::Key;
 
 /// Keys between two fences: a block is read in one go.
 const FENCE_KEYS: usize = 1024;
-/// A shard with more runs merges them into one.
+/// A partition with more runs merges them into one.
 const RUNS_MAX: usize = 8;
 
 fn encode<const W: usize>(keys: &[Key<W>], out: &mut Vec<u8>) {
@@ -114,7 +114,7 @@ impl<const W: usize> Run<W> {
     }
 }
 
-/// The runs of a shard.
+/// The runs of a partition.
 pub struct Runs<const W: usize> {
     runs: Vec<Run<W>>,
 }

@@ -56,11 +56,11 @@ fn predecessor<const W: usize>(
     let mut keys = Vec::new();
     for layer in layers {
         let mut best: Option<(Key<W>, Label, u32)> = None;
-        for (shard, range) in search.layers[layer].ranges.iter().enumerate() {
+        for (part, range) in search.layers[layer].ranges.iter().enumerate() {
             let mut start = range.start;
             while start < range.end {
-                let end = range.end.min(start.saturating_add(8192));
-                search.disk(search.store.read(shard, start..end, &mut keys))?;
+                let end = range.end.min(start + 8192);
+                search.disk(search.store.read(part, start..end, &mut keys))?;
                 start = end;
                 for key in &keys {
                     if best.as_ref().is_some_and(|(least, ..)| search.compare(least, key).is_lt()) {

@@ -27,7 +27,8 @@ impl Files for Disk {
             return Err(format!("it has {size} bytes; at most {SOURCE_BYTES_MAX} are read"));
         }
         let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
-        String::from_utf8(bytes).map_err(|e| format!("it is not UTF-8: {e}"))
+        // Old scripts have accents in their comments, one byte each.
+        Ok(String::from_utf8(bytes).unwrap_or_else(|e| e.as_bytes().iter().map(|&b| char::from(b)).collect()))
     }
 }
 

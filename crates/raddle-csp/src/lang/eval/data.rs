@@ -98,16 +98,18 @@ impl Evaluator {
                     let key = (decl, variant.name.name.clone());
                     let Some(&con) = program.resolved.signature_types.get(&key) else { continue };
                     let head = Value::Data(con, Rc::default());
+                    let place = variant.fields.map_or(variant.name.span, |f| program.ast.span(f));
                     match variant.fields {
-                        None => out.push(head),
+                        None => out.extend(self.completions(&head, place)?),
                         Some(fields) => {
                             let set = self.field_set(fields)?;
-                            let place = program.ast.span(fields);
                             for value in self.listed(&set, place)?.items.iter() {
-                                out.push(self.dot(head.clone(), value));
+                                let begun = self.dot(head.clone(), value);
+                                out.extend(self.completions(&begun, place)?);
                             }
                         }
                     }
+                    self.check_size(place, out.len())?;
                 }
                 Ok(Set::of(out))
             }

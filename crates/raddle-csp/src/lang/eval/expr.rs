@@ -205,12 +205,9 @@ impl Evaluator {
             (BinOp::Div | BinOp::Mod, Value::Int(_), Value::Int(0)) => {
                 return Err(Fault::new(span, "division by zero"));
             }
-            // As FDR: the quotient is rounded down, the remainder has the sign of the divisor.
-            (BinOp::Div, Value::Int(a), Value::Int(b)) => floor_div(*a, *b).map(Value::Int),
-            (BinOp::Mod, Value::Int(a), Value::Int(b)) => floor_div(*a, *b)
-                .and_then(|q| q.checked_mul(*b))
-                .and_then(|m| a.checked_sub(m))
-                .map(Value::Int),
+            // As FDR 4: the quotient is rounded towards zero, the remainder has the sign of the dividend.
+            (BinOp::Div, Value::Int(a), Value::Int(b)) => a.checked_div(*b).map(Value::Int),
+            (BinOp::Mod, Value::Int(a), Value::Int(b)) => a.checked_rem(*b).map(Value::Int),
             (BinOp::Eq, a, b) => Some(Value::Bool(a == b)),
             (BinOp::Ne, a, b) => Some(Value::Bool(a != b)),
             (BinOp::Lt, a, b) => Some(Value::Bool(self.less(a, b, true, span)?)),
@@ -231,8 +228,8 @@ impl Evaluator {
         result.ok_or_else(|| overflow(span))
     }
 
-    /// `a < b` (or `a <= b`): numbers by size, sequences by prefix, sets and maps by inclusion, tuples by components
-    /// from the left.
+    /// `a < b` (or `a <= b`): numbers by size, sequences by prefix, sets by inclusion, maps by inclusion of their keys
+    /// with values in order, tuples by components from the left.
     fn less(&self, a: &Value, b: &Value, strict: bool, span: Span) -> Result<bool> {
         if a == b {
             return Ok(!strict);
@@ -243,7 +240,15 @@ impl Evaluator {
             (Value::Char(x), Value::Char(y)) => x < y,
             (Value::Seq(x), Value::Seq(y)) => y.items().starts_with(x.items()),
             (Value::Set(Set::List(x)), Value::Set(Set::List(y))) => x.items.iter().all(|v| y.contains(v)),
-            (Value::Map(x), Value::Map(y)) => x.iter().all(|(k, v)| y.get(k) == Some(v)),
+            (Value::Map(x), Value::Map(y)) => {
+                for (key, value) in x.iter() {
+                    match y.get(key) {
+                        Some(other) if self.less(value, other, false, span)? => {}
+                        _ => return Ok(false),
+                    }
+                }
+                true
+            }
             (Value::Tuple(x), Value::Tuple(y)) => {
                 let differ = x.items.iter().zip(&y.items).find(|(p, q)| p != q);
                 match differ {
@@ -368,12 +373,6 @@ impl Evaluator {
             )),
         }
     }
-}
-
-fn floor_div(a: i64, b: i64) -> Option<i64> {
-    let quotient = a.checked_div(b)?;
-    let exact = quotient.checked_mul(b)? == a;
-    if !exact && (a < 0) != (b < 0) { quotient.checked_sub(1) } else { Some(quotient) }
 }
 
 fn overflow(span: Span) -> Fault {

@@ -113,6 +113,9 @@ impl Evaluator {
             self.check_size(span, x.items.len() + y.items.len())?;
             return Ok(Set::of(x.items.iter().chain(&y.items).cloned().collect()));
         }
+        if let (Set::From(x), Set::From(y)) = (a, b) {
+            return Ok(Set::From(*x.min(y)));
+        }
         if a == b || self.includes(a, b, span)? {
             return Ok(a.clone());
         }
@@ -137,6 +140,7 @@ impl Evaluator {
     pub(super) fn intersection(&mut self, a: &Set, b: &Set, span: Span) -> Result<Set> {
         match (a, b) {
             (Set::List(list), other) | (other, Set::List(list)) => self.filter(list, other, true, span),
+            (Set::From(x), Set::From(y)) => Ok(Set::From(*x.max(y))),
             _ if a == b => Ok(a.clone()),
             _ => self.listed(a, span).map(Set::List),
         }
@@ -174,24 +178,22 @@ impl Evaluator {
         Ok(Set::of(subsets.collect()))
     }
 
-    /// `Map(k, v)`: all total maps from the keys to the values.
+    /// `Map(k, v)`: all maps from some of the keys to the values.
     pub(super) fn all_maps(&mut self, keys: &Set, values: &Set, span: Span) -> Result<Set> {
         let (Set::List(keys), Set::List(values)) = (keys, values) else {
             return Ok(Set::Maps(Rc::new(keys.clone()), Rc::new(values.clone())));
         };
         let mut maps = vec![std::collections::BTreeMap::new()];
         for key in &keys.items {
-            self.check_size(span, maps.len().saturating_mul(values.items.len()))?;
-            maps = maps
-                .iter()
-                .flat_map(|map| {
-                    values.items.iter().map(move |value| {
-                        let mut map = map.clone();
-                        map.insert(key.clone(), value.clone());
-                        map
-                    })
+            self.check_size(span, maps.len().saturating_mul(values.items.len() + 1))?;
+            let without = maps.clone();
+            maps.extend(without.iter().flat_map(|map| {
+                values.items.iter().map(move |value| {
+                    let mut map = map.clone();
+                    map.insert(key.clone(), value.clone());
+                    map
                 })
-                .collect();
+            }));
         }
         Ok(Set::of(maps.into_iter().map(|m| Value::Map(Rc::new(m))).collect()))
     }

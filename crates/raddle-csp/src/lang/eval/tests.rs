@@ -50,12 +50,13 @@ fn verdicts(text: &str, expect: Expect) {
 fn arithmetic_and_logic() {
     check(
         "",
-        "1 + 2 * 3\n-7 / 2\n-7 % 2\n7 % -2\n1 < 2 and not 2 < 1\nfalse and 1/0 == 1\nif 1 == 2 then 'a' else 'b'",
+        "1 + 2 * 3\n-7 / 2\n(-7) / 2\n(-7) % 2\n7 % -2\n1 < 2 and not 2 < 1\nfalse and 1/0 == 1\nif 1 == 2 then 'a' else 'b'",
         expect![[r#"
             7 :: Int
             -3 :: Int
+            -3 :: Int
             -1 :: Int
-            -1 :: Int
+            1 :: Int
             true :: Bool
             false :: Bool
             'b' :: Char
@@ -105,7 +106,7 @@ fn sets_and_maps() {
             false :: Bool
             <(0, 'b'), (1, 'a')> :: <(Int, Char)>
             false :: Bool
-            {(| 0 => true, 1 => true |)} :: {(| Int => Bool |)}
+            {(| |), (| 0 => true |), (| 0 => true, 1 => true |), (| 1 => true |)} :: {(| Int => Bool |)}
             {2, 3} :: {Int}
             {(2, 1)} :: {(Int, Int)}
             true :: Bool
@@ -136,6 +137,19 @@ fn datatypes_dots_and_channels() {
             T :: {T}
             {B.0.true, B.1.false} :: {D}
             {false, true} :: {Bool}
+        "#]],
+    );
+}
+
+#[test]
+fn subtypes_may_leave_fields_out() {
+    check(
+        "datatype D = A | B.{0..2} | C.{0..1}.Bool\nsubtype S = A | B\nsubtype T = C.{1} | B.{0}",
+        "S\nT\ncard(D)",
+        expect![[r#"
+            {A, B.0, B.1, B.2} :: {D}
+            {B.0, C.1.false, C.1.true} :: {D}
+            8 :: Int
         "#]],
     );
 }

@@ -141,13 +141,15 @@ impl Checker<'_> {
                 element,
                 "a constructor of the same datatype as the ones before it",
             );
-            let parts = variant.fields.map(|f| self.field_list(f)).unwrap_or_default();
-            let found = self.unifier.table.dot(&parts);
-            let wanted = self.unifier.table.dot(&args);
-            match (parts.is_empty(), args.is_empty()) {
-                (true, true) => {}
-                (false, false) => self.demand(name.span, found, wanted, "the fields of the constructor"),
-                _ => self.type_error(name.span, format!("`{}` has {} fields", name.name, args.len())),
+            let written = variant.fields.map(|f| self.field_list(f)).unwrap_or_default();
+            let parts: Vec<Ty> = written.into_iter().flat_map(|f| self.unifier.table.parts(f)).collect();
+            if parts.len() > args.len() {
+                self.type_error(name.span, format!("`{}` has {} fields", name.name, args.len()));
+            } else if !parts.is_empty() {
+                // Fields that are left out at the end may have any value.
+                let found = self.unifier.table.dot(&parts);
+                let wanted = self.unifier.table.dot(&args[..parts.len()]);
+                self.demand(name.span, found, wanted, "the fields of the constructor");
             }
         }
         let found = self.add(Type::Set(element));
