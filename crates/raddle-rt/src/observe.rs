@@ -102,8 +102,8 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
 #[inline]
 fn pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
-    let first = shadow::note(thread, address, 0xff, read);
-    if shadow::note(thread, address + 8, 0xff, read) || first || init::keep_redundant() {
+    let first = shadow::note_whole(thread, address, read);
+    if shadow::note_whole(thread, address + 8, read) || first || init::keep_redundant() {
         let _busy = Busy::enter(thread);
         keep(thread, pc, aux, address, 16, true);
     }
@@ -163,8 +163,18 @@ fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usiz
         let mut at = address;
         while at < end {
             let here = (8 - (at & 7)).min(end - at);
-            let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
-            news |= shadow::note(thread, at, mask, read);
+            if here == 8 {
+                let entry = thread.segment | 0xff | read;
+                let known = shadow::redundant_cells(thread.shadow_base, at, (end - at) / 8, entry, read);
+                if known > 0 {
+                    at += 8 * known;
+                    continue;
+                }
+                news |= shadow::note_whole(thread, at, read);
+            } else {
+                let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
+                news |= shadow::note(thread, at, mask, read);
+            }
             at += here;
         }
     }

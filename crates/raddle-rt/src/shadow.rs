@@ -222,7 +222,23 @@ pub fn note(thread: &mut Thread, address: usize, mask: u32, read: u32) -> bool {
     let cell = cell(thread.shadow_base, address);
     let entry = thread.segment | mask | read;
     // A write covers a read: whatever conflicts with the read conflicts with the write.
-    let Lanes { redundant, same, own, zero, covered } = compare(cell, entry);
+    put(thread, cell, entry, &compare(cell, entry))
+}
+
+/// The same for all bytes of a cell.
+#[inline]
+pub fn note_whole(thread: &mut Thread, address: usize, read: u32) -> bool {
+    if thread.sid == 0 {
+        return true;
+    }
+    let cell = cell(thread.shadow_base, address);
+    let entry = thread.segment | 0xff | read;
+    put(thread, cell, entry, &compare_whole(cell, entry, read))
+}
+
+#[inline(always)]
+fn put(thread: &mut Thread, cell: &Cell, entry: u32, lanes: &Lanes) -> bool {
+    let &Lanes { redundant, same, own, zero, covered } = lanes;
     if redundant != 0 {
         return false;
     }
