@@ -96,6 +96,44 @@ fn a_crash_is_passed_on_and_the_trace_is_kept() {
     assert_eq!(file.index().ending.as_ref().unwrap().signal, Some(6));
 }
 
+/// A trace that could not be written to its end is told about, even to those who want to hear less.
+#[test]
+fn a_trace_that_is_cut_is_told_about() {
+    let source = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *unused) {
+    for (int i = 0; i < 200000; i++) {
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+    return unused;
+}
+int main(void) {
+    /* Whoever records this may write 40 KiB to a file: that is its full disk. */
+    struct rlimit limit = { 40 << 10, 40 << 10 };
+    prlimit(getppid(), RLIMIT_FSIZE, &limit, 0);
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_join(thread, 0);
+    return 3;
+}
+"#;
+    let folder = folder(&[("long.c", source)]);
+    let at = |name: &str| folder.path().join(name);
+    succeed(raddle().args(["cc", "-g", "-pthread"]).arg(at("long.c")).arg("-o").arg(at("long")));
+    let mut command = Command::new("bash");
+    command.args(["-c", "trap '' XFSZ; exec \"$@\"", "bash"]).arg(raddle().get_program());
+    command.args(["record", "--quiet", "-o"]).arg(at("long.trace")).arg("--").arg(at("long"));
+    let output = run(&mut command);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("the trace is cut: writing stopped"), "{text}");
+}
+
 #[test]
 fn signals_reach_the_program() {
     let folder = built();

@@ -136,7 +136,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     show_messages(&recording, ctx);
     if args.json {
         eprintln!("{}", json(&recording));
-    } else if !ctx.quiet {
+    } else if !ctx.quiet || recording.summary.ending.cut.is_some() {
         eprintln!("raddle: {}", sentence(&recording));
     }
     Ok(Exit::Status(shell_status(recording.status)))
