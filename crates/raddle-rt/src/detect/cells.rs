@@ -135,16 +135,72 @@ fn put_again(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32
 pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let bytes = 1usize << (aux & SIZE_MASK);
     let read = if aux & WRITE == 0 { READ } else { 0 };
-    if (address & 7) + bytes <= 8 {
-        access(thread, pc, aux, address, ((1u32 << bytes) - 1) << (address & 7), read);
-    } else {
+    if (address & 7) + bytes > 8 {
         range(thread, pc, aux, address, bytes, true);
+        return;
+    }
+    let mask = ((1u32 << bytes) - 1) << (address & 7);
+    let cell = shadow::cell(thread.shadow_base, address);
+    let entry = thread.segment | mask | read;
+    match quick_place(&shadow::compare(cell, entry)) {
+        Some(REDUNDANT) => {}
+        Some(place) if thread.sid != 0 => {
+            // The history first: who finds the entry in the cell must find it there.
+            history::access(thread, pc, aux, address, false);
+            cell[place].store(entry, Ordering::Relaxed);
+        }
+        _ => plain_with_others(thread, pc, aux, address, mask, read),
     }
 }
 
-/// An access to two whole cells.
+#[inline(never)]
+fn plain_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, read: u32) {
+    access(thread, pc, aux, address, mask, read);
+}
+
+/// Where an access goes if its cell has only accesses of the same thread, and that needs no further thought.
+#[inline(always)]
+fn quick_place(lanes: &shadow::Lanes) -> Option<usize> {
+    let &shadow::Lanes { redundant, own, zero, covered, .. } = lanes;
+    let choices = covered & own;
+    match () {
+        () if redundant != 0 => Some(REDUNDANT),
+        () if own | zero != 0xf || own == 0 => None,
+        () if choices != 0 => Some(choices.trailing_zeros() as usize),
+        () if zero != 0 => Some(zero.trailing_zeros() as usize),
+        () => None,
+    }
+}
+
+/// An access to two whole cells, which is what vectorised loops do. Most often nobody else has been there.
 #[inline(always)]
 pub fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+    let read = if aux & WRITE == 0 { READ } else { 0 };
+    let entry = thread.segment | 0xff | read;
+    let first = shadow::cell(thread.shadow_base, address);
+    let second = shadow::cell(thread.shadow_base, address + 8);
+    let places = (
+        quick_place(&shadow::compare_whole(first, entry, read)),
+        quick_place(&shadow::compare_whole(second, entry, read)),
+    );
+    let (Some(first_place), Some(second_place), true) = (places.0, places.1, thread.sid != 0) else {
+        return whole_pair_with_others(thread, pc, aux, address);
+    };
+    if first_place == REDUNDANT && second_place == REDUNDANT {
+        return;
+    }
+    // The history first: who finds the entry in a cell must find it there.
+    history::access(thread, pc, aux, address, false);
+    if first_place != REDUNDANT {
+        first[first_place].store(entry, Ordering::Relaxed);
+    }
+    if second_place != REDUNDANT {
+        second[second_place].store(entry, Ordering::Relaxed);
+    }
+}
+
+#[inline(never)]
+fn whole_pair_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let Some(state) = state::of(thread) else { return };
     let read = if aux & WRITE == 0 { READ } else { 0 };
     let entry = thread.segment | 0xff | read;

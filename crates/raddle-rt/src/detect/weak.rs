@@ -51,6 +51,7 @@ use super::vars::{self, Locked};
 use super::{slots, state};
 use crate::spin::Spin;
 use crate::thread::Thread;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use raddle_wire::Header;
 use raddle_wire::region::{detect as setting, option, weak as choice};
@@ -204,20 +205,27 @@ const CANDIDATES_MAX: usize = stores::STORES_MAX as usize + 1;
 
 /// Stores to choose from, the newest first.
 struct Candidates {
-    stores: [*mut Store; CANDIDATES_MAX],
+    /// The first `count` are there. Clearing the others, of which there are many, would take longer than choosing.
+    stores: [MaybeUninit<*mut Store>; CANDIDATES_MAX],
     count: usize,
 }
 
 impl Candidates {
     fn new() -> Candidates {
-        Candidates { stores: [core::ptr::null_mut(); CANDIDATES_MAX], count: 0 }
+        Candidates { stores: [const { MaybeUninit::uninit() }; CANDIDATES_MAX], count: 0 }
     }
 
     fn push(&mut self, store: *mut Store) {
         if self.count < CANDIDATES_MAX {
-            self.stores[self.count] = store;
+            self.stores[self.count].write(store);
             self.count += 1;
         }
+    }
+
+    fn get(&self, ix: usize) -> *mut Store {
+        assert!(ix < self.count);
+        // SAFETY: pushed.
+        unsafe { self.stores[ix].assume_init() }
     }
 }
 
@@ -255,15 +263,17 @@ fn choose(thread: &Thread, state: &mut State, var: &mut Locked, wish: Wish, mo: 
             });
         }
     }
-    if candidates.count <= 1 {
-        return candidates.stores[0];
+    match candidates.count {
+        0 => return last,
+        1 => return candidates.get(0),
+        _ => {}
     }
     let random = random(thread, state);
     // Stores seldom go elsewhere than to the end: only few behaviours need it.
     if wish == Wish::Store && random >> 62 != 0 {
         return last;
     }
-    candidates.stores[pick(candidates.count, random)]
+    candidates.get(pick(candidates.count, random))
 }
 
 /// One of `count` places, 0 being the newest.
