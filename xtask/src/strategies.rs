@@ -1,10 +1,12 @@
 //! Which strategy finds which error, and after how many schedules: a table of trials.
 //!
-//! A trial is `raddle explore --first` with seeds of its own; it counts as found when a run ends with an error, and the
-//! number of that run is how many schedules it took. The programs are those that the thesis on tsan11rec and the papers
+//! A trial is `raddle explore` with seeds of its own; the error counts as found when a run crashes, fails, deadlocks or, for
+//! a program whose error is a wrong result, prints something else than it should; the number of that run is how many
+//! schedules it took. Runs that take too long count only where threads run free and the error is a deadlock, which is the
+//! only way in which `noise` can show one. The programs are those that the thesis on tsan11rec and the papers
 //! on the strategies measure, in our own versions.
 
-use crate::corpus::manifest::{self, Case};
+use crate::corpus::manifest::{self, Case, Output};
 use crate::project;
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
@@ -12,8 +14,8 @@ use std::path::Path;
 use std::process::Command;
 
 const TRIALS: u64 = 20;
-const STRATEGIES: [&str; 7] = ["random", "round-robin", "queue", "pct:3", "pos", "surw", "delay:2"];
-const PROGRAMS: [&str; 23] = [
+const STRATEGIES: [&str; 8] = ["random", "round-robin", "queue", "pct:3", "pos", "surw", "delay:2", "noise"];
+const PROGRAMS: [&str; 28] = [
     "explore/barrier",
     "explore/chase_lev_deque",
     "explore/dekker_fences",
@@ -27,16 +29,21 @@ const PROGRAMS: [&str; 23] = [
     "explore/reorder_5",
     "explore/reorder_10",
     "explore/reorder_20",
+    "explore/reorder_50",
+    "explore/reorder_100",
     "explore/twostage",
+    "explore/twostage_3",
     "explore/twostage_5",
     "explore/twostage_10",
     "explore/twostage_20",
+    "explore/twostage_50",
+    "explore/twostage_100",
     "explore/stringbuffer",
     "explore/work_stealing_queue",
     "explore/account",
     "explore/bluetooth",
     "deadlock/abba",
-    "usecases/deadlock",
+    "deadlock/tc14",
 ];
 
 /// Runs all trials, of at most `limit` schedules each, and returns the table.
@@ -84,6 +91,9 @@ pub fn table(limit: u64) -> anyhow::Result<String> {
 struct Program<'a> {
     raddle: &'a Path,
     words: Vec<String>,
+    /// The output is wrong if it is not this.
+    right: Option<String>,
+    deadlocks: bool,
 }
 
 fn build<'a>(raddle: &'a Path, folder: &Path, case: &Case) -> anyhow::Result<Program<'a>> {
@@ -103,15 +113,34 @@ fn build<'a>(raddle: &'a Path, folder: &Path, case: &Case) -> anyhow::Result<Pro
         bail!("{} does not compile", case.name);
     }
     let words = std::iter::once(program.display().to_string()).chain(case.args.iter().cloned()).collect();
-    Ok(Program { raddle, words })
+    let right = match &case.output {
+        Output::Exactly(text) if case.explore.iter().any(|verdict| verdict == "wrong-output") => {
+            Some(text.clone())
+        }
+        _ => None,
+    };
+    let deadlocks = case.explore.iter().any(|verdict| verdict == "deadlock");
+    Ok(Program { raddle, words, right, deadlocks })
 }
 
 impl Program<'_> {
+    fn is_error(&self, outcome: &serde_json::Value, strategy: &str) -> bool {
+        let ending = &outcome["ending"];
+        if ending.get("timed-out").is_some() || ending.get("stuck").is_some() {
+            return strategy == "noise" && self.deadlocks;
+        }
+        let wrong = self.right.as_deref().is_some_and(|right| outcome["stdout"].as_str() != Some(right));
+        *ending != serde_json::json!({ "exit": 0 }) || wrong
+    }
+
     /// Schedules until the first error, if one was found.
     fn first_error(&self, strategy: &str, seed: u64, limit: u64) -> anyhow::Result<Option<u64>> {
+        // Sleeps would only say who is to let others go first.
         let output = Command::new(self.raddle)
-            .args(["-q", "explore", "--json", "--first", "--no-schedules", "--visible", "shared"])
+            .env("CORPUS_TURN_MS", "0")
+            .args(["-q", "explore", "--json", "--no-schedules", "--visible", "shared"])
             .args(["--workers", "1", "--timeout", "5", "--strategy", strategy])
+            .args(if self.right.is_none() { &["--first"][..] } else { &[] })
             .args(["--runs", &limit.to_string(), "--seed", &seed.to_string()])
             .arg("--")
             .args(&self.words)
@@ -120,8 +149,7 @@ impl Program<'_> {
         let json: serde_json::Value = serde_json::from_slice(&output.stdout)
             .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
         let outcomes = json["outcomes"].as_array().context("no outcomes")?;
-        let ended_well = serde_json::json!({ "exit": 0 });
-        let errors = outcomes.iter().filter(|outcome| outcome["ending"] != ended_well);
+        let errors = outcomes.iter().filter(|outcome| self.is_error(outcome, strategy));
         Ok(errors.filter_map(|outcome| outcome["first_run"].as_u64()).min().map(|run| run + 1))
     }
 }

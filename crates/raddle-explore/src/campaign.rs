@@ -1,6 +1,6 @@
 //! A campaign: many runs of one program, and the distinct ways in which they ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// How one run ended, apart from its output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -12,6 +12,8 @@ pub enum Ending {
     Deadlock(Vec<String>),
     /// Nothing moved any more: what the threads were doing, sorted.
     Stuck(Vec<String>),
+    /// It made more threads than a steered run can follow.
+    TooManyThreads,
     /// It took too long: what the threads were doing, if that is known.
     TimedOut(Vec<String>),
 }
@@ -45,14 +47,17 @@ pub struct Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Campaign {
     seen: BTreeMap<Observation, Seen>,
+    /// Hashes of the runs' turns.
+    schedules: HashSet<u64>,
     runs: u64,
     steps_max: u64,
 }
 
 impl Campaign {
-    /// Adds a run; true if it showed something new.
-    pub fn add(&mut self, run: u64, seed: u64, steps: u64, observation: Observation) -> bool {
+    /// Adds a run; true if it showed something new. `turns` is a hash of its schedule.
+    pub fn add(&mut self, run: u64, seed: u64, steps: u64, turns: u64, observation: Observation) -> bool {
         self.runs += 1;
+        self.schedules.insert(turns);
         self.steps_max = self.steps_max.max(steps);
         let mut new = false;
         let seen = self.seen.entry(observation).or_insert_with(|| {
@@ -73,6 +78,11 @@ impl Campaign {
 
     pub fn distinct(&self) -> usize {
         self.seen.len()
+    }
+
+    /// How many different schedules were run.
+    pub fn schedules(&self) -> usize {
+        self.schedules.len()
     }
 
     pub fn errors(&self) -> usize {
@@ -100,12 +110,12 @@ mod tests {
     fn the_lowest_run_is_the_first() {
         let mut campaign = Campaign::default();
         let seen = Observation { ending: Ending::Exit(0), stdout: b"1\n".to_vec() };
-        assert!(campaign.add(7, 70, 5, seen.clone()));
-        assert!(!campaign.add(3, 30, 9, seen));
-        assert!(campaign.add(4, 40, 2, Observation { ending: Ending::Signal(6), stdout: Vec::new() }));
+        assert!(campaign.add(7, 70, 5, 1, seen.clone()));
+        assert!(!campaign.add(3, 30, 9, 1, seen));
+        assert!(campaign.add(4, 40, 2, 3, Observation { ending: Ending::Signal(6), stdout: Vec::new() }));
         let outcomes = campaign.outcomes();
         assert_eq!((outcomes[0].1.first_seed, outcomes[0].1.count), (30, 2));
         assert_eq!((campaign.errors(), campaign.distinct(), campaign.runs()), (1, 2, 3));
-        assert_eq!(campaign.steps_max(), 9);
+        assert_eq!((campaign.steps_max(), campaign.schedules()), (9, 2));
     }
 }

@@ -2,7 +2,7 @@
 //! strategy); here is what a user says and what the runtime is told.
 
 use crate::estimate::Estimate;
-use raddle_wire::region::{noise, steer, strategy};
+use raddle_wire::region::{noise, option, steer, strategy};
 
 /// How the next thread is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,6 +223,12 @@ impl Strategy {
     /// Does the same seed give the same run?
     pub fn is_deterministic(self) -> bool {
         !matches!(self, Strategy::Queue | Strategy::Noise(_))
+    }
+
+    /// Options of a run under this strategy. Where the seed decides, threads run one at a time also between visible
+    /// operations: with data races, the order of plain accesses matters too.
+    pub fn options(self) -> u64 {
+        if self.is_deterministic() { option::ONE_AT_A_TIME } else { 0 }
     }
 
     /// Do two runs with different seeds differ at all?

@@ -207,6 +207,7 @@ fn configure(header: &'static Header) {
     }
     steer::adopt_main(main);
     threads::begin(main);
+    interpose::process::prepare_for_forks();
     // SAFETY: registers a C function.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
 }
@@ -222,9 +223,13 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
         return;
     }
     if let Some(thread) = thread::observed() {
+        steer::before_exit(thread);
         crate::observe::sync(thread, 0, raddle_wire::SyncOp::ProcessExit, status as usize, 0);
     }
     crate::detect::finish();
+    if header.server.wanted != 0 {
+        steer::warm::tell();
+    }
     header.exit_status.store(status, Ordering::Relaxed);
     header.state.store(state::EXITED, Ordering::Release);
 }

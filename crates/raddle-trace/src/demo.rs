@@ -30,6 +30,15 @@ pub struct About {
     /// The program got its memory at addresses that depend on nothing else.
     pub stable_memory: bool,
     pub preload: bool,
+    /// The run ended in a deadlock.
+    #[serde(default)]
+    pub deadlock: bool,
+    /// Threads ran one at a time, also between visible operations.
+    #[serde(default)]
+    pub one_at_a_time: bool,
+    /// Functions whose results it does not hold (`raddle_wire::calls`).
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// Status as a shell tells it, and hashes of what was printed.
     pub status: u8,
     pub stdout: u64,
@@ -161,7 +170,10 @@ impl Demo {
             Some(bytes) => u32::from_le_bytes(bytes) as usize,
             None => return problem(8, "the file ends too early"),
         };
-        let Some(about) = bytes.get(12..12 + length.min(ABOUT_BYTES_MAX)) else {
+        if length > ABOUT_BYTES_MAX {
+            return problem(8, "the description is too long");
+        }
+        let Some(about) = bytes.get(12..12 + length) else {
             return problem(12, "the file ends inside its description");
         };
         let about: About = match serde_json::from_slice(about) {

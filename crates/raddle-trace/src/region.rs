@@ -43,6 +43,8 @@ pub struct RegionConfig {
     pub server: bool,
     /// Most bytes of the journal of turns; 0: none is wanted. Only what is written costs memory.
     pub journal_max: u64,
+    /// Bit n: a demo leaves out function n of [`raddle_wire::calls`].
+    pub calls_left_out: u64,
 }
 
 /// Back-pressure sets in when this many slots (32 KiB each) wait for the collector.
@@ -64,6 +66,7 @@ impl Default for RegionConfig {
             processor: None,
             server: false,
             journal_max: 0,
+            calls_left_out: 0,
         }
     }
 }
@@ -113,6 +116,7 @@ impl Region {
         header.processor = config.processor.map_or(0, |processor| processor + 1);
         header.server.wanted = u32::from(config.server);
         header.journal_max = config.journal_max;
+        header.calls_left_out = config.calls_left_out;
         let bytes = region::bytes_of(&header);
         let fd = rustix::fs::memfd_create("raddle-region", rustix::fs::MemfdFlags::CLOEXEC)?;
         let file = File::from(fd);

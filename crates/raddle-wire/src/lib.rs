@@ -7,6 +7,7 @@
 
 #![no_std]
 
+pub mod calls;
 pub mod journal;
 pub mod record;
 pub mod region;
@@ -18,4 +19,4 @@ pub use record::{Record, SyncOp, Tag};
 pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};
 
 /// Version of the region layout and of the raw records. A runtime refuses a region of another version.
-pub const WIRE_VERSION: u32 = 2;
+pub const WIRE_VERSION: u32 = 3;

@@ -170,6 +170,11 @@ pub mod noise {
     /// Bit k: operations of kind k ([`crate::step`]). 0: all.
     pub const KINDS: usize = 3;
 
+    /// The region's blob: how many stretches of code have noise, and for each [`RANGE_WORDS`] words: its first byte and
+    /// the byte behind its last, in the numbering of its file, and the hash of the file's name. None: everywhere.
+    pub const RANGE_WORDS: usize = 3;
+    pub const RANGES_MAX: usize = 256;
+
     pub const BEFORE: u64 = 1;
     pub const AFTER: u64 = 2;
 }
@@ -211,6 +216,8 @@ pub struct Header {
     pub blob_bytes: u64,
     /// Most bytes of the journal; 0: none is written.
     pub journal_max: u64,
+    /// Bit n: a demo does not hold the results of function n ([`crate::calls`]); it is really called in a replay too.
+    pub calls_left_out: u64,
     /// See [`detect`].
     pub detect: [u64; detect::COUNT],
     /// As `options` and `detect`, but with what the program itself wants ([`crate::report::text`]): valid once `raddle` has
@@ -255,6 +262,8 @@ pub struct Header {
     pub outcome: AtomicU32,
     /// Steps of the schedule (replay) or decisions (control) taken.
     pub steps: AtomicU64,
+    /// Hash of all turns so far: who took which operation ([`crate::step::turn_hash`]).
+    pub turns_hash: AtomicU64,
     /// Bytes of the journal that are complete.
     pub journal_bytes: AtomicU64,
     /// How many of `parties` are filled in.
@@ -357,6 +366,8 @@ pub mod outcome {
     pub const DIVERGED: u32 = 3;
     /// Nothing moved for too long: `parties` are the threads and where they are.
     pub const STUCK: u32 = 4;
+    /// More threads than a step word can name.
+    pub const TOO_MANY_THREADS: u32 = 5;
 }
 
 /// Exit status of a program that the runtime ended because its steered run had an outcome.
@@ -452,6 +463,7 @@ impl Header {
             parameters: [0; 8],
             blob_bytes,
             journal_max: 0,
+            calls_left_out: 0,
             detect: [0; detect::COUNT],
             options_answered: AtomicU64::new(0),
             detect_answered: [const { AtomicU64::new(0) }; detect::COUNT],
@@ -474,6 +486,7 @@ impl Header {
             pending: AtomicU32::new(0),
             outcome: AtomicU32::new(outcome::NONE),
             steps: AtomicU64::new(0),
+            turns_hash: AtomicU64::new(0),
             journal_bytes: AtomicU64::new(0),
             party_count: AtomicU32::new(0),
             report: AtomicU32::new(0),

@@ -45,8 +45,9 @@ pub struct ServerBlock {
     pub consumed: AtomicU32,
     /// `raddle` is done: the server ends.
     pub quit: AtomicU32,
-    /// Seed of run 0; run n has this plus n.
+    /// Seed of run 0; run n has this plus n times `stride`.
     pub seed: AtomicU64,
+    pub stride: AtomicU64,
     /// Process of the run that is going on.
     pub child: AtomicU32,
     /// One more than the number of a run that `raddle` ended because it took too long.
@@ -63,6 +64,7 @@ impl ServerBlock {
             consumed: AtomicU32::new(0),
             quit: AtomicU32::new(0),
             seed: AtomicU64::new(0),
+            stride: AtomicU64::new(1),
             child: AtomicU32::new(0),
             ended: AtomicU32::new(0),
         }
@@ -90,7 +92,9 @@ pub struct RunEntry {
     pub outcome: AtomicU32,
     pub party_count: AtomicU32,
     pub threads: AtomicU32,
-    pub reserved: [u64; 3],
+    /// As [`crate::region::Header::turns_hash`].
+    pub turns_hash: AtomicU64,
+    pub reserved: [u64; 2],
     pub parties: [PartyEntry; PARTIES_MAX],
     pub output: [AtomicU8; RUN_OUTPUT_MAX],
 }

@@ -150,6 +150,15 @@ pub const fn hash(mut state: u64, bytes: &[u8]) -> u64 {
     state
 }
 
+/// The hash of a run's turns, with one more turn: of which thread (by name hash), which of its operations, what it was.
+/// Addresses have no part in it, so the same schedule has the same hash in every process.
+pub const fn turn_hash(state: u64, thread: u64, kind: u8, failed: bool, ordinal: u32) -> u64 {
+    let what = kind as u64 | (failed as u64) << 8 | (ordinal as u64) << 16;
+    let mut z = (state.rotate_left(23) ^ thread).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ what;
+    z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    z ^ (z >> 29)
+}
+
 /// Name hash of the n-th child of a thread.
 pub const fn child_hash(parent: u64, n: u32) -> u64 {
     let mut digits = [0u8; 10];
@@ -179,6 +188,22 @@ mod tests {
     fn names_hash_the_same_whole_or_in_parts() {
         let whole = hash(HASH_START, b"1.12.3");
         assert_eq!(child_hash(child_hash(hash(HASH_START, b"1"), 12), 3), whole);
+    }
+
+    #[test]
+    fn turns_hash_by_every_field_and_by_order() {
+        let (a, b) = ([1, 2, 3, 4], [1, 2, 3, 5]);
+        let hash = |turns: &[[u64; 4]]| {
+            turns.iter().fold(0, |state, &[thread, kind, failed, ordinal]| {
+                turn_hash(state, thread, kind as u8, failed == 1, ordinal as u32)
+            })
+        };
+        assert_ne!(hash(&[a, b]), hash(&[b, a]));
+        for at in 0..4 {
+            let mut other = [7, 7, 0, 7];
+            other[at] = 1;
+            assert_ne!(hash(&[[7, 7, 0, 7], a]), hash(&[other, a]), "field {at}");
+        }
     }
 
     #[test]

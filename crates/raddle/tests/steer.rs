@@ -121,7 +121,7 @@ fn kept_schedules_are_small_and_show_the_error_again() {
 #[test]
 fn demos_are_given_again() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["epoll_server", "pipe_ping_pong", "poll_select", "signal_driven", "time_random"] {
+    for name in ["epoll_server", "pipe_ping_pong", "poll_select", "scatter", "signal_driven", "time_random"] {
         let program = build(folder.path(), &format!("replay/{name}"));
         for strategy in ["queue", "random"] {
             let demo = folder.path().join(format!("{name}.{strategy}.demo"));
@@ -141,6 +141,50 @@ fn demos_are_given_again() {
             );
         }
     }
+}
+
+/// Functions that a demo leaves out are called again: time goes on, and the replay is no longer the same.
+#[test]
+fn a_demo_holds_the_functions_that_it_is_told_to() {
+    let folder = common::folder(&[(
+        "now.c",
+        "#define _GNU_SOURCE\n#include <stdio.h>\n#include <sys/random.h>\n#include <time.h>\n\
+         int main(void) { struct timespec t; unsigned long r = 0; clock_gettime(CLOCK_MONOTONIC, &t);\n\
+         getrandom(&r, sizeof r, 0); printf(\"%ld %lu\\n\", t.tv_nsec, r); return 0; }\n",
+    )]);
+    let program = folder.path().join("now");
+    succeed(raddle().args(["cc", "-O1"]).arg(folder.path().join("now.c")).arg("-o").arg(&program));
+    let recorded = |options: &[&str]| -> (String, std::process::Output) {
+        let demo = folder.path().join("now.demo");
+        let printed = succeed(
+            raddle()
+                .args(["-q", "record", "--demo"])
+                .args(options)
+                .arg("-o")
+                .arg(&demo)
+                .arg("--")
+                .arg(&program),
+        );
+        (printed, run(raddle().arg("replay").arg(&demo)))
+    };
+    let (printed, replayed) = recorded(&[]);
+    assert_eq!(String::from_utf8_lossy(&replayed.stdout), printed);
+    let (printed, replayed) = recorded(&["--no-calls", "getrandom"]);
+    let (was, is) = (printed, String::from_utf8_lossy(&replayed.stdout).into_owned());
+    assert_eq!(was.split(' ').next(), is.split(' ').next(), "the time is held");
+    assert_ne!(was, is, "random numbers are not");
+    assert!(String::from_utf8_lossy(&replayed.stderr).contains("soft desynchronisation"));
+    let (was, replayed) = recorded(&["--calls", "getrandom"]);
+    let is = String::from_utf8_lossy(&replayed.stdout).into_owned();
+    assert_eq!(was.split(' ').nth(1), is.split(' ').nth(1), "random numbers are held");
+    assert_ne!(was, is, "the time is not");
+    let text = common::refused(
+        raddle()
+            .args(["record", "--demo", "--no-calls", "fly", "--"])
+            .arg(&program)
+            .current_dir(folder.path()),
+    );
+    assert!(text.contains("`fly`"), "{text}");
 }
 
 /// A demo of another program cannot be enforced, and says so.

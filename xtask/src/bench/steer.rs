@@ -3,7 +3,8 @@
 //!
 //! All subjects do the same number of runs, so their CPU times compare as their rates do.
 
-use super::{Bench, Limit, Outcome, Subject};
+use super::{Bench, Limit, Outcome, Row, Subject};
+use crate::external::workload;
 use crate::project;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
@@ -104,5 +105,111 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         vec![Subject::process("raddle explore --exec", || explore(RUNS_STARTED, true))],
     )?;
     outcome.rows.extend(rows);
+    mutex_heavy(bench, &raddle, folder.path(), &mut outcome)?;
+    server(bench, &raddle, folder.path(), &mut outcome)?;
     Ok(outcome)
+}
+
+/// Operations of each thread on the table.
+const OPERATIONS: &str = "100000";
+
+/// Two threads and one mutex that is always wanted: free and detecting, under `queue` and detecting, and with a demo.
+fn mutex_heavy(bench: &Bench, raddle: &Path, folder: &Path, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let program = folder.join("hashtable");
+    checked(
+        Command::new(raddle)
+            .args(["cc", "-O2", "-g", "-pthread"])
+            .arg(project::root().join("benches/programs/hashtable.c"))
+            .arg("-o")
+            .arg(&program),
+    )?;
+    let with = |words: &[&str]| {
+        let mut command = Command::new(raddle);
+        command.arg("-q").args(words).arg("--").arg(&program).arg(OPERATIONS);
+        command
+    };
+    let demo = folder.join("hashtable.demo").display().to_string();
+    let rows = bench.measure(
+        "hashtable",
+        vec![
+            Subject::process("native", || {
+                let mut command = Command::new(&program);
+                command.arg(OPERATIONS);
+                command
+            }),
+            Subject::process("raddle run", || with(&["run"])),
+            Subject::process("raddle run --strategy queue", || with(&["run", "--strategy", "queue"])),
+            Subject::process("raddle run --strategy random", || with(&["run", "--strategy", "random"])),
+            Subject::process("raddle record --demo --strategy queue", || {
+                with(&["record", "--demo", "--strategy", "queue", "-o", &demo])
+            }),
+            Subject::process("raddle replay", || {
+                let mut command = Command::new(raddle);
+                command.args(["-q", "replay", &demo]);
+                command
+            }),
+        ],
+    )?;
+    let ratio = |row: usize| rows[row].cpu_s / rows[1].cpu_s;
+    outcome.bar("hashtable: queue against free, both detecting", ratio(2), Limit::AtMost(2.0));
+    outcome.bar("hashtable: queue with a demo against free and detecting", ratio(4), Limit::AtMost(3.0));
+    outcome.fact("hashtable: random against free, both detecting", ratio(3));
+    outcome.fact("hashtable: replay against free and detecting", ratio(5));
+    outcome.rows.extend(rows);
+    Ok(())
+}
+
+/// memcached under the load of `cargo xtask external`, if its builds are there. The thesis has httpd at 9 times native under
+/// control and at 21 times with recording (table 5.5).
+fn server(bench: &Bench, raddle: &Path, folder: &Path, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let builds = project::target().join("external");
+    let (native, built) =
+        (builds.join("memcached-native/memcached"), builds.join("memcached-demo/memcached"));
+    if !native.exists() || !built.exists() {
+        eprintln!(
+            "memcached is not measured: make its builds with `cargo xtask external memcached` and `--demo 1`"
+        );
+        return Ok(());
+    }
+    let demo = folder.join("memcached.demo");
+    let words = |line: &str| -> Vec<PathBuf> {
+        let mut words = vec![raddle.to_owned()];
+        words.extend(line.split(' ').map(PathBuf::from));
+        words
+    };
+    let mut record = words("-q record --demo --strategy queue -o");
+    record.extend([demo, "--".into()]);
+    let prefixes: [(&str, &Path, Vec<PathBuf>); 4] = [
+        ("native", &native, Vec::new()),
+        ("raddle run", &built, words("-q run --")),
+        ("raddle run --strategy queue", &built, words("-q run --strategy queue --")),
+        ("raddle record --demo --strategy queue", &built, record),
+    ];
+    let mut rows: Vec<Row> = Vec::new();
+    for round in 0..bench.rounds.max(1) {
+        for (at, (name, program, prefix)) in prefixes.iter().enumerate() {
+            let (cpu, wall) =
+                workload::memcached_cost(program, prefix).with_context(|| (*name).to_owned())?;
+            if round == 0 {
+                rows.push(Row {
+                    case: "memcached".into(),
+                    subject: (*name).into(),
+                    cpu_s: cpu,
+                    wall_s: wall,
+                    peak_kib: None,
+                });
+            }
+            rows[at].cpu_s = rows[at].cpu_s.min(cpu);
+            rows[at].wall_s = rows[at].wall_s.min(wall);
+        }
+    }
+    let ratio = |row: usize| rows[row].wall_s / rows[0].wall_s;
+    outcome.bar(
+        "memcached: time of all requests under queue, detecting, against native",
+        ratio(2),
+        Limit::AtMost(9.0),
+    );
+    outcome.bar("memcached: time of all requests with a demo against native", ratio(3), Limit::AtMost(21.0));
+    outcome.rows.extend(rows);
+    Ok(())
 }

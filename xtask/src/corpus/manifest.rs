@@ -35,6 +35,10 @@ struct Raw {
     seconds: Option<f64>,
     #[serde(default)]
     slow: bool,
+    #[serde(default)]
+    outside: bool,
+    #[serde(default)]
+    stable_memory: bool,
     #[serde(flatten)]
     verdicts: BTreeMap<String, toml::Value>,
 }
@@ -86,6 +90,12 @@ pub struct Case {
     pub seconds: f64,
     /// Too long for every run: only in the full matrix.
     pub slow: bool,
+    /// What some interleaving does: `deadlock`, `assert`, ...
+    pub explore: Vec<String>,
+    /// Time, network or signals have a say in what it does.
+    pub outside: bool,
+    /// Addresses have a say in what it does.
+    pub stable_memory: bool,
 }
 
 /// Folders that hold programs of other languages with manifests of their own.
@@ -163,7 +173,21 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         trace: raw.trace,
         seconds: raw.seconds.unwrap_or(2.0),
         slow: raw.slow,
+        explore: words(raw.verdicts.get("explore")),
+        outside: raw.outside,
+        stable_memory: raw.stable_memory,
     })
+}
+
+/// One verdict, or a list of them.
+fn words(verdict: Option<&toml::Value>) -> Vec<String> {
+    match verdict {
+        Some(toml::Value::String(word)) => vec![word.clone()],
+        Some(toml::Value::Array(all)) => {
+            all.iter().filter_map(|word| word.as_str()).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn signal_number(name: &str) -> Option<i32> {

@@ -8,6 +8,7 @@ mod kinds;
 pub mod manifest;
 pub mod online;
 pub mod run;
+pub mod steered;
 
 use crate::project;
 use anyhow::{Context, bail};
@@ -28,6 +29,13 @@ pub struct Args {
     /// Each case only twice, as the default test run does.
     #[arg(long)]
     half: bool,
+    /// Instead: run each case so many times with one seed under every strategy that a seed controls, and see that all
+    /// runs are the same.
+    #[arg(long, value_name = "N", conflicts_with = "half")]
+    determinism: Option<u32>,
+    /// Instead: record a demo of each case under `queue` and `random`, and see that so many replays are the same.
+    #[arg(long, value_name = "N", conflicts_with = "half")]
+    replay: Option<u32>,
     /// Use this raddle instead of building one.
     #[arg(long, value_name = "PATH")]
     raddle: Option<std::path::PathBuf>,
@@ -56,8 +64,8 @@ pub fn half_matrix(number: usize) -> Vec<Variant> {
         .collect()
 }
 
-/// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record`, `hunt` or `online`
-/// being the tool.
+/// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record`, `hunt`, `online`,
+/// `determinism` or `replay` being the tool.
 pub fn known_failures(corpus: &std::path::Path, tool: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let path = corpus.join("known-failures.txt");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -86,6 +94,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let cases = manifest::all(&runner.corpus)?;
     let wanted =
         |case: &Case| args.filters.is_empty() || args.filters.iter().any(|part| case.name.contains(part));
+    if let Some(check) = steered_check(args) {
+        return run_steered(&runner, args, cases.iter().filter(|case| wanted(case)).collect(), check);
+    }
     let jobs: Vec<(&Case, Variant)> = cases
         .iter()
         .enumerate()
@@ -96,26 +107,58 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         })
         .filter(|(case, variant)| runner.can(case, *variant))
         .collect();
-    let failures = run_jobs(&runner, &jobs, args.jobs.max(1));
-    for (name, error) in &failures {
+    let failures = run_jobs(&jobs, args.jobs.max(1), |(case, variant)| {
+        runner.check(case, *variant).map_err(|error| (format!("{} ({variant})", case.name), error))
+    });
+    conclude(jobs.len(), &failures)
+}
+
+/// What is asked of steered runs, if anything is.
+fn steered_check(args: &Args) -> Option<steered::Check> {
+    let determinism = args.determinism.map(steered::Check::Determinism);
+    determinism.or(args.replay.map(steered::Check::Replay))
+}
+
+fn run_steered(runner: &Runner, args: &Args, cases: Vec<&Case>, check: steered::Check) -> anyhow::Result<()> {
+    let known = known_failures(&runner.corpus, check.tool())?;
+    let named = !args.filters.is_empty();
+    let (skipped, cases): (Vec<&Case>, Vec<&Case>) = cases
+        .into_iter()
+        .filter(|case| check.applies(case) && (named || !case.slow))
+        .partition(|case| known.contains_key(&case.name) && !named);
+    for case in &skipped {
+        println!("known to fall short: {}: {}", case.name, known[&case.name]);
+    }
+    let failures = run_jobs(&cases, args.jobs.max(1), |case| {
+        steered::check(runner, case, check).map_err(|error| (case.name.clone(), error))
+    });
+    conclude(cases.len(), &failures)
+}
+
+fn conclude(count: usize, failures: &[(String, anyhow::Error)]) -> anyhow::Result<()> {
+    for (name, error) in failures {
         println!("FAILED {name}: {error:#}\n");
     }
-    println!("corpus: {} runs, {} failed", jobs.len(), failures.len());
+    println!("corpus: {count} runs, {} failed", failures.len());
     if !failures.is_empty() {
         bail!("the corpus does not hold");
     }
     Ok(())
 }
 
-fn run_jobs(runner: &Runner, jobs: &[(&Case, Variant)], threads: usize) -> Vec<(String, anyhow::Error)> {
+fn run_jobs<J: Sync>(
+    jobs: &[J],
+    threads: usize,
+    check: impl Fn(&J) -> Result<(), (String, anyhow::Error)> + Sync,
+) -> Vec<(String, anyhow::Error)> {
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some((case, variant)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = runner.check(case, *variant) {
-                        let name = format!("{} ({variant})", case.name);
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err((name, error)) = check(job) {
+                        eprintln!("{name}: {error:#}");
                         failures.lock().expect("no thread panics while it holds this").push((name, error));
                     }
                 }

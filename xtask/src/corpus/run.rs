@@ -122,6 +122,12 @@ impl Runner {
         run_limited(command, &case.stdin, Duration::from_secs_f64(case.seconds.max(1.0) * PATIENCE))
     }
 
+    /// As [`Runner::limited`] for a command that runs the case many times.
+    pub(super) fn limited_for(&self, command: Command, case: &Case, runs: u32) -> anyhow::Result<Ran> {
+        let seconds = case.seconds.max(1.0) * PATIENCE.max(f64::from(runs) * 2.0);
+        run_limited(command, &case.stdin, Duration::from_secs_f64(seconds))
+    }
+
     /// As [`Runner::limited`], and hands over what the program printed.
     pub(super) fn limited_output(&self, command: Command, case: &Case) -> anyhow::Result<Vec<u8>> {
         let limit = Duration::from_secs_f64(case.seconds.max(1.0) * PATIENCE);

@@ -4,8 +4,9 @@
 //! Sources come from wherever this machine's own packages come from ([`source`]). Each program is one entry of
 //! [`PROGRAMS`]: how it is configured and built, and a workload that returns bytes. Native and recorded bytes must be equal.
 
+mod demo;
 mod source;
-mod workload;
+pub mod workload;
 
 use crate::project;
 use anyhow::{Context, bail};
@@ -20,6 +21,9 @@ pub struct Args {
     /// The compiler behind raddle and for the native build (default: as `raddle cc` chooses).
     #[arg(long, value_name = "COMPILER")]
     compiler: Option<String>,
+    /// Instead: record demos of them under `queue` and `random`, and replay each so many times.
+    #[arg(long, value_name = "N", conflicts_with = "hunt")]
+    demo: Option<u32>,
     /// Hunt in the programs too: their findings are kept beside the builds, and told.
     #[arg(long)]
     hunt: bool,
@@ -41,6 +45,7 @@ struct Program {
     build: &'static str,
     binary: &'static str,
     workload: Workload,
+    demo: Option<demo::Plan>,
 }
 
 const PROGRAMS: &[Program] = &[
@@ -50,6 +55,12 @@ const PROGRAMS: &[Program] = &[
         build: "make CXX=\"$CXX\" CXXFLAGS='-O2 -g -std=gnu++98 -D_LARGEFILE64_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -D_POSIX_PTHREAD_SEMANTICS -DUSE_STACKSIZE_CUSTOMIZATION' pbzip2",
         binary: "pbzip2",
         workload: workload::pbzip2,
+        demo: Some(demo::Plan {
+            build: ":",
+            binary: "pbzip2",
+            options: &[],
+            workload: workload::pbzip2_large,
+        }),
     },
     Program {
         name: "memcached",
@@ -57,6 +68,12 @@ const PROGRAMS: &[Program] = &[
         build: "./configure -q --disable-docs && make -s memcached",
         binary: "memcached",
         workload: workload::memcached,
+        demo: Some(demo::Plan {
+            build: ":",
+            binary: "memcached",
+            options: &[],
+            workload: workload::memcached,
+        }),
     },
     Program {
         name: "sqlite3",
@@ -64,6 +81,12 @@ const PROGRAMS: &[Program] = &[
         build: "./configure -q --disable-tcl --disable-readline --disable-shared CFLAGS='-O2 -g -DSQLITE_MAX_WORKER_THREADS=8' && make -s sqlite3",
         binary: "sqlite3",
         workload: workload::sqlite3,
+        demo: Some(demo::Plan {
+            build: "$CC -O2 -g -pthread -DHAVE_USLEEP=1 -I. test/threadtest5.c sqlite3.c -o threadtest5 -ldl -lm",
+            binary: "threadtest5",
+            options: &["--stable-memory"],
+            workload: workload::sqlite3_threads,
+        }),
     },
     Program {
         name: "x264",
@@ -71,6 +94,7 @@ const PROGRAMS: &[Program] = &[
         build: "./configure --disable-asm --disable-opencl --disable-lavf --disable-swscale --disable-gpac --disable-lsmash && make -s x264",
         binary: "x264",
         workload: workload::x264,
+        demo: None,
     },
 ];
 
@@ -91,6 +115,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             continue;
         }
         println!("{}: building", program.name);
+        if let Some(replays) = args.demo {
+            if let Err(error) = demo::run(program, &raddle, &folder, replays) {
+                println!("{}: FAILED: {error:#}", program.name);
+                failed.push(program.name);
+            }
+            continue;
+        }
         let checked = check(program, &raddle, &compiler, &folder);
         let further = |expected: Vec<u8>| {
             if args.detect {
@@ -118,9 +149,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 fn check(program: &Program, raddle: &Path, compiler: &str, folder: &Path) -> anyhow::Result<Vec<u8>> {
     source::install(program.needs)?;
     let sources = source::fetch(program.name, folder)?;
-    let native = build(program, &sources, folder, "native", compiler, &cxx_of(compiler))?;
+    let native = build(program.build, program, &sources, folder, "native", compiler, &cxx_of(compiler))?;
     let (cc, cxx) = (format!("{} cc", raddle.display()), format!("{} c++", raddle.display()));
-    let recorded = build(program, &sources, folder, "recorded", &cc, &cxx)?;
+    let recorded = build(program.build, program, &sources, folder, "recorded", &cc, &cxx)?;
     let scratch = tempfile::tempdir()?;
     let expected = (program.workload)(&native, &[], scratch.path()).context("native run")?;
     let trace = folder.join(format!("{}.trace", program.name));
@@ -213,6 +244,7 @@ fn cxx_of(compiler: &str) -> String {
 
 /// Builds in a copy of the sources, once; a finished build is kept.
 fn build(
+    commands: &str,
     program: &Program,
     sources: &Path,
     folder: &Path,
@@ -226,7 +258,7 @@ fn build(
     let log = std::fs::File::create(folder.join(format!("{}-{kind}.log", program.name)))?;
     project::run(
         Command::new("sh")
-            .args(["-e", "-c", program.build])
+            .args(["-e", "-c", commands])
             .current_dir(&place)
             .env("CC", cc)
             .env("CXX", cxx)

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the file that pbzip2 packs, in blocks of 100 kB.
 const FILE_BYTES: usize = 3_000_000;
+/// The same for demos.
+const LARGE_FILE_BYTES: usize = 50_000_000;
 const FRAME: (usize, usize) = (176, 144);
 const FRAMES: usize = 30;
 const CLIENTS: usize = 4;
@@ -63,8 +65,28 @@ pub fn pbzip2(program: &Path, prefix: Prefix<'_>, scratch: &Path) -> anyhow::Res
     Ok(packed)
 }
 
+/// Packs a large file with four threads.
+pub fn pbzip2_large(program: &Path, prefix: Prefix<'_>, scratch: &Path) -> anyhow::Result<Vec<u8>> {
+    let input = scratch.join("input");
+    std::fs::write(&input, noise(LARGE_FILE_BYTES))?;
+    let mut pack = command(program, prefix);
+    pack.args(["-9", "-p4", "-k", "-c", "-q"]).arg(&input);
+    output(pack)
+}
+
+/// SQLite's own test of threads that share a database in memory.
+pub fn sqlite3_threads(program: &Path, prefix: Prefix<'_>, scratch: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut test = command(program, prefix);
+    test.current_dir(scratch);
+    output(test)
+}
+
 /// A server with four threads and four clients that store, read and count, each with keys of its own.
 pub fn memcached(program: &Path, prefix: Prefix<'_>, _scratch: &Path) -> anyhow::Result<Vec<u8>> {
+    memcached_timed(program, prefix, &mut 0.0)
+}
+
+fn memcached_timed(program: &Path, prefix: Prefix<'_>, seconds: &mut f64) -> anyhow::Result<Vec<u8>> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let mut server = command(program, prefix);
     server.args(["-A", "-t", "4", "-U", "0", "-l", "127.0.0.1", "-p", &port.to_string()]);
@@ -73,7 +95,7 @@ pub fn memcached(program: &Path, prefix: Prefix<'_>, _scratch: &Path) -> anyhow:
     }
     let mut server =
         server.stderr(Stdio::null()).spawn().with_context(|| format!("cannot start {server:?}"))?;
-    let result = talk(port, &mut server);
+    let result = talk(port, &mut server, seconds);
     if result.is_err() {
         let _ = server.kill();
     }
@@ -81,7 +103,27 @@ pub fn memcached(program: &Path, prefix: Prefix<'_>, _scratch: &Path) -> anyhow:
     result
 }
 
-fn talk(port: u16, server: &mut Child) -> anyhow::Result<Vec<u8>> {
+/// CPU time of the server and wall time of all requests, in seconds.
+pub fn memcached_cost(program: &Path, prefix: Prefix<'_>) -> anyhow::Result<(f64, f64)> {
+    let before = children_cpu_s();
+    let mut wall = 0.0;
+    memcached_timed(program, prefix, &mut wall)?;
+    Ok((children_cpu_s() - before, wall))
+}
+
+/// CPU time of all processes that this one has waited for.
+fn children_cpu_s() -> f64 {
+    // SAFETY: `rusage` is plain numbers, for which all zeroes is a value; the pointer is to a live variable.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+fn talk(port: u16, server: &mut Child, seconds: &mut f64) -> anyhow::Result<Vec<u8>> {
     let start = Instant::now();
     let first = loop {
         match TcpStream::connect(("127.0.0.1", port)) {
@@ -92,11 +134,13 @@ fn talk(port: u16, server: &mut Child) -> anyhow::Result<Vec<u8>> {
             Err(error) => return Err(error).context("the server does not answer"),
         }
     };
+    let asked = Instant::now();
     let replies: Vec<anyhow::Result<Vec<u8>>> = std::thread::scope(|scope| {
         let clients: Vec<_> =
             (0..CLIENTS).map(|client| scope.spawn(move || one_client(port, client))).collect();
         clients.into_iter().map(|client| client.join().expect("a client does not panic")).collect()
     });
+    *seconds = asked.elapsed().as_secs_f64();
     let mut all = Vec::new();
     for reply in replies {
         all.extend(reply?);

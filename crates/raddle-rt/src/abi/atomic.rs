@@ -6,6 +6,7 @@
 //! for is what is recorded.
 
 use crate::detect::weak::{Outcome, Wish};
+use crate::steer::strategy::noise;
 use crate::steer::{self, Request};
 use crate::thread::{self, Busy, Thread};
 use crate::{detect, export_with_pc, init, record, segment, stripe};
@@ -171,7 +172,10 @@ fn perform<W: Word, T>(operation: Operation<W>, action: impl FnOnce(Option<W>) -
     }
     let pc = thread.caller_pc;
     if !steer::on() {
-        return observe(thread, pc, &operation, action);
+        return match noise::on() {
+            true => observe_with_noise(thread, pc, &operation, action),
+            false => observe(thread, pc, &operation, action),
+        };
     }
     let request = Request { kind: operation.kind(), object: operation.at as usize, pc };
     let mut action = Some(action);
@@ -188,6 +192,19 @@ fn perform<W: Word, T>(operation: Operation<W>, action: impl FnOnce(Option<W>) -
             result
         }
     }
+}
+
+#[cold]
+fn observe_with_noise<W: Word, T>(
+    thread: &mut Thread,
+    pc: u64,
+    operation: &Operation<W>,
+    action: impl FnOnce(Option<W>) -> Done<T>,
+) -> T {
+    noise::strike(thread, pc, operation.kind(), noise::Moment::Before);
+    let result = observe(thread, pc, operation, action);
+    noise::strike(thread, pc, operation.kind(), noise::Moment::After);
+    result
 }
 
 fn observe<W: Word, T>(

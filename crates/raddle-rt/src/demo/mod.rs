@@ -18,7 +18,7 @@ pub mod descriptors;
 use crate::interpose::signal;
 use crate::steer::{self, Request, journal};
 use crate::thread::{Busy, Deferred, Thread};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use raddle_wire::Header;
 use raddle_wire::region::{option, steer as steering};
 use raddle_wire::step;
@@ -34,6 +34,7 @@ pub fn start(header: &Header) {
         (true, steering::REPLAY) => REPLAY,
         _ => OFF,
     };
+    LEFT_OUT.store(header.calls_left_out, Ordering::Relaxed);
     MODE.store(mode, Ordering::Relaxed);
 }
 
@@ -73,9 +74,20 @@ pub fn outside<const N: usize>(
     perform: impl FnOnce() -> isize,
     outputs: impl Fn(isize) -> [Room; N],
 ) -> isize {
+    outside_pieces(thread, call, length, perform, |result, each| outputs(result).into_iter().for_each(each))
+}
+
+/// The same for a call that writes any number of pieces: `outputs` names them one by one.
+pub fn outside_pieces(
+    thread: &mut Thread,
+    call: u32,
+    length: Length,
+    perform: impl FnOnce() -> isize,
+    outputs: impl Fn(isize, &mut dyn FnMut(Room)),
+) -> isize {
     let pc = thread.caller_pc;
     if replaying() {
-        return given(thread, pc, call, outputs);
+        return given(thread, pc, call, &outputs);
     }
     if !on() {
         return perform();
@@ -88,10 +100,25 @@ pub fn outside<const N: usize>(
             Err(perform) => perform(),
         };
         thread.steps += 1;
-        record(thread, pc, call, result, outputs(result));
+        record(thread, pc, call, result, &outputs);
         result
     })
     .unwrap_or(-(libc::EIO as isize))
+}
+
+/// A call that the demo leaves out: really made, in a replay too. It may wait for long, so others go on meanwhile.
+pub fn left_out<T>(thread: &mut Thread, call: impl FnOnce() -> T) -> T {
+    steer::leave(thread);
+    let result = call();
+    steer::come_back(thread);
+    result
+}
+
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+
+/// Does the demo leave this function out ([`raddle_wire::calls`])?
+pub fn leaves_out(function: u32) -> bool {
+    on() && LEFT_OUT.load(Ordering::Relaxed) >> function & 1 != 0
 }
 
 fn away(thread: &mut Thread, perform: impl FnOnce() -> isize) -> isize {
@@ -103,22 +130,24 @@ fn away(thread: &mut Thread, perform: impl FnOnce() -> isize) -> isize {
     result
 }
 
-const PARTS_MAX: usize = 12;
+/// Which memory a call with this result has written.
+type Outputs<'a> = &'a dyn Fn(isize, &mut dyn FnMut(Room));
 
-fn record<const N: usize>(thread: &Thread, pc: u64, call: u32, result: isize, outputs: [Room; N]) {
-    const { assert!(2 * N < PARTS_MAX) };
-    let head = [u64::from(call), result as u64];
-    let lengths = outputs.map(|(_, bytes)| bytes as u64);
-    let mut parts: [&[u8]; PARTS_MAX] = [&[]; PARTS_MAX];
-    parts[0] = bytes_of(&head);
-    for (at, &(address, bytes)) in outputs.iter().enumerate() {
-        parts[1 + 2 * at] = bytes_of(core::slice::from_ref(&lengths[at]));
-        if address != 0 {
-            // SAFETY: the call has just written these bytes of the program's memory.
-            parts[2 + 2 * at] = unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
-        }
-    }
-    journal::turn_with(steer::step_of(thread, step::SYSCALL), pc, &parts[..1 + 2 * N]);
+fn record(thread: &Thread, pc: u64, call: u32, result: isize, outputs: Outputs<'_>) {
+    let filled = |(address, bytes): Room| if address == 0 { 0 } else { bytes };
+    let mut total = 2 * size_of::<u64>();
+    outputs(result, &mut |room| total += size_of::<u64>() + filled(room));
+    journal::turn_with(steer::step_of(thread, step::SYSCALL), pc, total, |sink| {
+        sink.put(bytes_of(&[u64::from(call), result as u64]));
+        outputs(result, &mut |room| {
+            let bytes = filled(room);
+            sink.put(bytes_of(&[bytes as u64]));
+            if bytes > 0 {
+                // SAFETY: the call has just written these bytes of the program's memory.
+                sink.put(unsafe { core::slice::from_raw_parts(room.0 as *const u8, bytes) });
+            }
+        });
+    });
 }
 
 fn bytes_of(words: &[u64]) -> &[u8] {
@@ -127,12 +156,7 @@ fn bytes_of(words: &[u64]) -> &[u8] {
 }
 
 /// Takes the result from the schedule.
-fn given<const N: usize>(
-    thread: &mut Thread,
-    pc: u64,
-    call: u32,
-    outputs: impl Fn(isize) -> [Room; N],
-) -> isize {
+fn given(thread: &mut Thread, pc: u64, call: u32, outputs: Outputs<'_>) -> isize {
     let request = Request { kind: step::SYSCALL, object: call as usize, pc };
     steer::visible(thread, request, |thread| {
         thread.steps += 1;
@@ -145,7 +169,7 @@ fn given<const N: usize>(
             steer::desynchronised(thread, "the demo has the result of another system call here")
         }
         let result = result as i64 as isize;
-        for (address, room) in outputs(result) {
+        outputs(result, &mut |(address, room)| {
             let bytes = payload.word().unwrap_or(0) as usize;
             let source = payload.take(bytes).unwrap_or(&[]);
             if address != 0 {
@@ -154,7 +178,7 @@ fn given<const N: usize>(
                     crate::arch::copy_forward(address as *mut u8, source.as_ptr(), source.len().min(room));
                 }
             }
-        }
+        });
         result
     })
     .unwrap_or(-(libc::EIO as isize))
@@ -207,7 +231,7 @@ pub fn note_inside(thread: &mut Thread, pc: u64) {
     if replaying() {
         steer::next_payload();
     }
-    journal::turn_with(steer::step_of(thread, step::SYSCALL), pc, &[]);
+    journal::turn_with(steer::step_of(thread, step::SYSCALL), pc, 0, |_| {});
 }
 
 /// A descriptor that leads outside was made, or is given: then something has to stand for it.
@@ -231,11 +255,15 @@ pub fn signal_point(thread: &mut Thread) {
         steer::visible(thread, request, |thread| {
             thread.steps += 1;
             // SAFETY: a valid description, as bytes.
-            let info = unsafe {
+            let info: &[u8] = unsafe {
                 core::slice::from_raw_parts((&raw const first.info).cast(), size_of::<libc::siginfo_t>())
             };
             let number = [first.signal as u64];
-            journal::turn_with(steer::step_of(thread, step::HANDLER), 0, &[bytes_of(&number), info]);
+            let bytes = size_of_val(&number) + info.len();
+            journal::turn_with(steer::step_of(thread, step::HANDLER), 0, bytes, |sink| {
+                sink.put(bytes_of(&number));
+                sink.put(info);
+            });
         });
         signal::handle(first.signal, &mut first.info, (&raw mut first.context).cast());
         close(thread, busy);

@@ -45,16 +45,25 @@ extern "C" fn enter(block: *mut c_void) -> *mut c_void {
 
 /// Creates and joins a thread that does nothing, so that the C library has done what it does for the first one: a fork
 /// server does this once instead of every run.
+const STACKS_KEPT: usize = 4;
+
 pub fn rehearse() {
     extern "C" fn nothing(argument: *mut c_void) -> *mut c_void {
         argument
     }
-    let mut handle: libc::pthread_t = 0;
-    // SAFETY: a thread of our own, joined at once.
-    unsafe {
-        if c::pthread_create(&mut handle, core::ptr::null(), nothing, core::ptr::null_mut()) == 0 {
-            c::pthread_join(handle, core::ptr::null_mut());
+    // The C library keeps the stacks of threads that have ended, up to 40 MiB of them, for those that follow.
+    let mut handles: [libc::pthread_t; STACKS_KEPT] = [0; STACKS_KEPT];
+    let mut made = 0;
+    for handle in &mut handles {
+        // SAFETY: a thread of our own, joined below.
+        if unsafe { c::pthread_create(handle, core::ptr::null(), nothing, core::ptr::null_mut()) } != 0 {
+            break;
         }
+        made += 1;
+    }
+    for &handle in &handles[..made] {
+        // SAFETY: as above.
+        unsafe { c::pthread_join(handle, core::ptr::null_mut()) };
     }
 }
 

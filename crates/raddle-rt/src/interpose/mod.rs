@@ -19,6 +19,7 @@ pub mod mutex;
 pub mod once;
 pub mod process;
 pub mod rwlock;
+mod scatter;
 pub mod semaphore;
 pub mod signal;
 pub mod sleep;

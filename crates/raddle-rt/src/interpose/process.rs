@@ -23,6 +23,27 @@ mod c {
     }
 }
 
+unsafe extern "C" {
+    /// What `pthread_atfork` calls; that one is linked into each program and need not be there.
+    fn __register_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+        module: *const core::ffi::c_void,
+    ) -> c_int;
+}
+
+extern "C" fn forked() {
+    init::become_child();
+}
+
+/// The program's own handlers for the child (`pthread_atfork`) run inside `fork`. Ours was registered before theirs, so it runs
+/// before them: they are not observed, and wait for nobody's turn.
+pub fn prepare_for_forks() {
+    // SAFETY: registers a C function that stays.
+    unsafe { __register_atfork(None, None, Some(forked), core::ptr::null()) };
+}
+
 /// The child of a fork has one thread and its own memory: it is not observed.
 extern "C" fn do_fork() -> c_int {
     let pc = thread::current().caller_pc;

@@ -5,16 +5,20 @@
 //! was interrupted. Signals that the processor raises itself cannot wait, and do not arise inside the runtime.
 
 use crate::demo::Arrival;
+use crate::steer::{self, Request};
 use crate::thread::{self, DEFERRED_MAX, Deferred, Thread};
 use crate::{demo, export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use raddle_wire::SyncOp;
+use raddle_wire::{SyncOp, step};
 
 mod c {
     use super::*;
     real_fn! {
         fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+        fn raise(signal: c_int) -> c_int;
+        fn kill(process: libc::pid_t, signal: c_int) -> c_int;
+        fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int;
         fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int;
         fn alarm(seconds: c_uint) -> c_uint;
     }
@@ -206,7 +210,34 @@ extern "C" fn do_signal(signal: c_int, function: usize) -> usize {
     if do_sigaction(signal, &new, &mut old) != 0 { libc::SIG_ERR } else { old.sa_sigaction }
 }
 
+/// A signal that the program sends itself is there when the call returns. With a demo, signals wait for a visible operation: this
+/// is one, for the thread that sent it.
+fn sent(result: c_int) -> c_int {
+    if let Some(thread) = thread::observed().filter(|_| demo::on()) {
+        let pc = thread.caller_pc;
+        let request = Request { kind: step::SYSCALL, object: 0, pc };
+        steer::visible(thread, request, |thread| demo::note_inside(thread, pc));
+    }
+    result
+}
+
+extern "C" fn do_raise(signal: c_int) -> c_int {
+    // SAFETY: as the program asks (here and below).
+    sent(unsafe { c::raise(signal) })
+}
+
+extern "C" fn do_kill(process: libc::pid_t, signal: c_int) -> c_int {
+    sent(unsafe { c::kill(process, signal) })
+}
+
+extern "C" fn do_pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
+    sent(unsafe { c::pthread_kill(thread, signal) })
+}
+
 export_with_pc! {
+    raise => do_raise;
+    kill => do_kill;
+    pthread_kill => do_pthread_kill;
     sigaction => do_sigaction;
     setitimer => do_setitimer;
     alarm => do_alarm;

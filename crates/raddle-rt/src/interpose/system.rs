@@ -9,6 +9,7 @@
 //! options of sockets, epoll, eventfd, getrandom, gettimeofday, time, pause, sigwait. Calls that the C library makes
 //! for itself (`fgets` on a terminal) do not come by here.
 
+use super::scatter::{readv, recvmsg};
 use crate::demo::descriptors::{self, Leads};
 use crate::demo::{self, Length, Room};
 use crate::detect::channel::{self, Flow};
@@ -21,7 +22,7 @@ use raddle_wire::step;
 const NOTHING: Room = (0, 0);
 
 /// The thread; the exported functions have made sure that there is one.
-fn steered() -> Option<&'static mut Thread> {
+pub(super) fn steered() -> Option<&'static mut Thread> {
     thread::observed()
 }
 
@@ -45,10 +46,17 @@ macro_rules! stand_in {
             });)*
         }
         mod entry {
-            use super::{Flow, Six, behind, channel, steer, thread};
+            use super::{Flow, Six, behind, channel, demo, steer, thread};
             $(pub extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
+                const NUMBER: u32 = match raddle_wire::calls::index_of(stringify!($name)) {
+                    Some(number) => number,
+                    None => panic!("raddle-wire lists all functions"),
+                };
                 let seen = thread::observed().is_some();
                 let ours = steer::on() && seen;
+                if ours && demo::leaves_out(NUMBER) {
+                    return super::left_out(&behind::$name, [a, b, c, d, e, f]);
+                }
                 let function = if ours { super::$name as *const () as usize } else { behind::$name.get() };
                 // SAFETY: both are C functions with at most six integer arguments.
                 let function = unsafe { core::mem::transmute::<usize, Six>(function) };
@@ -71,7 +79,7 @@ macro_rules! stand_in {
     };
 }
 
-fn raw(number: c_long, arguments: [usize; 6]) -> isize {
+pub(super) fn raw(number: c_long, arguments: [usize; 6]) -> isize {
     let flow = Flow::of(number);
     channel::before(flow, arguments[0]);
     // SAFETY: as the program asks.
@@ -81,7 +89,7 @@ fn raw(number: c_long, arguments: [usize; 6]) -> isize {
 }
 
 /// What the C function returns for a kernel's result.
-fn answer(result: isize) -> isize {
+pub(super) fn answer(result: isize) -> isize {
     if (-4095..0).contains(&result) {
         real::set_errno(-result as c_int);
         return -1;
@@ -93,11 +101,27 @@ fn up_to(address: usize, result: isize, room: usize) -> Room {
     (address, if result > 0 { (result as usize).min(room) } else { 0 })
 }
 
+/// A function that the demo leaves out: the C library's own does everything.
+fn left_out(function: &real::Real, [a, b, c, d, e, f]: [usize; 6]) -> isize {
+    // SAFETY: a C function with at most six integer arguments.
+    let function = unsafe { core::mem::transmute::<usize, Six>(function.get()) };
+    match steered() {
+        Some(thread) => demo::left_out(thread, || function(a, b, c, d, e, f)),
+        None => function(a, b, c, d, e, f),
+    }
+}
+
 /// All pipes of the program share one name: who waits for one tries again when something happens to any.
 const PIPES: usize = 1 << 62;
 
 /// A call on a pipe of the program's own: made when it would not wait, in the thread's turn.
-fn inside(thread: &mut Thread, fd: usize, events: i16, number: c_long, arguments: [usize; 6]) -> isize {
+pub(super) fn inside(
+    thread: &mut Thread,
+    fd: usize,
+    events: i16,
+    number: c_long,
+    arguments: [usize; 6],
+) -> isize {
     let pc = thread.caller_pc;
     let request = Request { kind: step::SYSCALL, object: PIPES, pc };
     // A descriptor that does not wait fails at once instead.
@@ -114,7 +138,10 @@ fn inside(thread: &mut Thread, fd: usize, events: i16, number: c_long, arguments
         steer::released(PIPES);
         Some(result)
     });
-    done.unwrap_or(-(libc::EINTR as isize))
+    done.unwrap_or_else(|| {
+        super::test_cancel(thread);
+        -(libc::EINTR as isize)
+    })
 }
 
 /// A call on a descriptor that may write one piece of the program's memory.
@@ -204,36 +231,6 @@ extern "C" fn recvfrom(
             ]
         },
     ))
-}
-
-/// Scattered reads are done in one piece, which is what the kernel guarantees of them at least: the first piece.
-extern "C" fn readv(fd: usize, pieces: usize, count: usize) -> isize {
-    if steered().is_none() || descriptors::leads(fd as c_int) == Leads::Nowhere || count == 0 {
-        return answer(raw(libc::SYS_readv, [fd, pieces, count, 0, 0, 0]));
-    }
-    // SAFETY: the program passes valid pieces.
-    let first = unsafe { *(pieces as *const libc::iovec) };
-    read(fd, first.iov_base as usize, first.iov_len)
-}
-
-/// Only messages with one piece and no ancillary data are given from a record; their name and flags are dropped.
-extern "C" fn recvmsg(fd: usize, message: usize, flags: usize) -> isize {
-    if steered().is_none() || descriptors::leads(fd as c_int) == Leads::Nowhere {
-        return answer(raw(libc::SYS_recvmsg, [fd, message, flags, 0, 0, 0]));
-    }
-    // SAFETY: the program passes a valid message.
-    let (pieces, count) = unsafe {
-        let message = &mut *(message as *mut libc::msghdr);
-        message.msg_flags = 0;
-        message.msg_controllen = 0;
-        (message.msg_iov, message.msg_iovlen)
-    };
-    if count == 0 {
-        return recv(fd, 0, 0, flags);
-    }
-    // SAFETY: as above.
-    let first = unsafe { *pieces };
-    recv(fd, first.iov_base as usize, first.iov_len, flags)
 }
 
 /// A call that makes a new descriptor which leads outside, and writes a peer's name.

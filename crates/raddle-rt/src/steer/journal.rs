@@ -20,25 +20,47 @@ pub fn start(header: &Header) {
     ON.store(header.journal_max != 0, Ordering::Relaxed);
 }
 
+/// Nothing more is written. Called with the scheduler's lock held.
+pub fn stop() {
+    ON.store(false, Ordering::Relaxed);
+}
+
 /// A thread exists now, whose parent has this index.
 pub fn born(thread: u32, parent: u32) {
     let step = StepWord { thread: thread as u16, kind: BORN, failed: false, ordinal: parent };
-    append(step, 0, 0, &[]);
+    append(step, 0, 0, 0, |_| {});
 }
 
 pub fn turn(step: StepWord, pc: u64, object: u64) {
-    append(step, pc, object, &[]);
+    append(step, pc, object, 0, |_| {});
 }
 
-/// A turn that brought something from outside, in two parts.
-pub fn turn_with(step: StepWord, pc: u64, payload: &[&[u8]]) {
-    let bytes: usize = payload.iter().map(|part| part.len()).sum();
-    append(step, pc, bytes as u64, payload);
+/// A turn that brought something from outside: so many bytes, which `write` puts.
+pub fn turn_with(step: StepWord, pc: u64, bytes: usize, write: impl FnOnce(&mut Sink)) {
+    append(step, pc, bytes as u64, bytes, write);
 }
 
-fn append(step: StepWord, pc: u64, object: u64, payload: &[&[u8]]) {
+/// Where the parts of a payload go, one after the other.
+pub struct Sink {
+    at: *mut u8,
+    left: usize,
+}
+
+impl Sink {
+    /// Parts beyond the announced size are cut.
+    pub fn put(&mut self, part: &[u8]) {
+        let bytes = part.len().min(self.left);
+        // SAFETY: `left` bytes of the journal are still free for this payload.
+        unsafe {
+            crate::arch::copy_forward(self.at, part.as_ptr(), bytes);
+            self.at = self.at.add(bytes);
+        }
+        self.left -= bytes;
+    }
+}
+
+fn append(step: StepWord, pc: u64, object: u64, bytes: usize, write: impl FnOnce(&mut Sink)) {
     let (true, Some(header)) = (on(), init::header()) else { return };
-    let bytes: usize = payload.iter().map(|part| part.len()).sum();
     let used = header.journal_bytes.load(Ordering::Relaxed) as usize;
     let end = used + ENTRY_WORDS * 8 + bytes.next_multiple_of(8);
     if end > header.journal_max as usize {
@@ -56,11 +78,7 @@ fn append(step: StepWord, pc: u64, object: u64, payload: &[&[u8]]) {
         words.write(step.pack());
         words.add(1).write(pc);
         words.add(2).write(object);
-        let mut at = words.add(ENTRY_WORDS).cast::<u8>();
-        for part in payload {
-            crate::arch::copy_forward(at, part.as_ptr(), part.len());
-            at = at.add(part.len());
-        }
+        write(&mut Sink { at: words.add(ENTRY_WORDS).cast::<u8>(), left: bytes });
     }
     header.journal_bytes.store(end as u64, Ordering::Release);
 }

@@ -19,11 +19,13 @@ pub mod debugger;
 pub mod journal;
 mod objects;
 mod profile;
+mod roster;
 mod schedule;
 pub mod server;
 mod state;
 pub mod strategy;
 mod visible;
+pub mod warm;
 mod watch;
 
 pub use objects::{
@@ -31,8 +33,9 @@ pub use objects::{
     signalled, yielded,
 };
 pub use state::{
-    add_child, adopt_main, come_back, desynchronised, end_thread, has_ended, interrupt, join_token, leave,
-    next_payload, on, orders_calls, pass_to_main, replaying, start, step_of, stop_steering,
+    add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, has_ended, interrupt,
+    join_token, leave, next_payload, on, orders_calls, pass_to_main, replaying, start, step_of,
+    stop_steering,
 };
 
 use crate::demo;

@@ -4,9 +4,8 @@
 //! choice independent of arrival.
 
 use super::schedule;
-use super::state::{NOBODY, Phase, Sched, lock};
+use super::state::{NOBODY, Phase, Sched, cancellable, lock};
 use crate::thread::Thread;
-use raddle_wire::step;
 
 pub(super) const BARRIERS_MAX: usize = 256;
 
@@ -36,11 +35,11 @@ impl Sched {
 }
 
 pub(super) fn release(sched: &mut Sched, object: usize) {
-    for entry in &mut sched.entries[..sched.used] {
+    sched.entries.for_each(|entry| {
         if matches!(entry.phase, Phase::Aside | Phase::AsideTimed) && entry.request.object == object {
             entry.phase = Phase::Waiting;
         }
-    }
+    });
 }
 
 /// An object changed: threads set aside for it may try again. Called inside the releasing thread's turn.
@@ -76,7 +75,7 @@ pub fn signal(on: usize, count: usize) -> usize {
     let mut sched = lock();
     let mut woken = 0;
     while woken < count {
-        let waiters = sched.entries[..sched.used].iter().filter(|e| e.waits_on == on && !e.woken).count();
+        let waiters = sched.entries.people().filter(|e| e.waits_on == on && !e.woken).count();
         if waiters == 0 {
             break;
         }
@@ -84,8 +83,9 @@ pub fn signal(on: usize, count: usize) -> usize {
             Some(index) => index,
             None => {
                 let n = if waiters > 1 { (sched.next_random() % waiters as u64) as usize } else { 0 };
-                let used = sched.used;
-                (0..used)
+                sched
+                    .entries
+                    .living()
                     .filter(|&i| sched.entries[i].waits_on == on && !sched.entries[i].woken)
                     .nth(n)
                     .unwrap_or(0)
@@ -104,16 +104,15 @@ pub fn signal(on: usize, count: usize) -> usize {
 /// A cancellation request reaches a thread that waits in the runtime.
 pub fn cancel(index: u32) {
     let mut sched = lock();
-    let used = sched.used;
-    for entry in &mut sched.entries[..used] {
-        if entry.index == index && entry.phase != Phase::Ended {
+    sched.entries.for_each(|entry| {
+        if entry.index == index {
             entry.cancelled = true;
-            let waits = matches!(entry.request.kind, step::WAKE | step::SEM_WAIT | step::JOIN);
+            let waits = cancellable(entry.request.kind);
             if waits && matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
                 entry.phase = Phase::Waiting;
             }
         }
-    }
+    });
 }
 
 pub fn is_cancelled(thread: &Thread) -> bool {

@@ -262,7 +262,7 @@ pub fn advance(sched: &mut Sched) {
         Some(_) => wake_due(sched),
         None if sched.replay.active() => {
             // Threads that already wait at an operation may be past their stop.
-            let missed = (0..sched.used).find(|&i| {
+            let missed = sched.entries.living().find(|&i| {
                 // SAFETY: listed threads stay valid.
                 sched.entries[i].phase == Phase::Waiting && unsafe { (*sched.entries[i].thread).stops } != 0
             });
@@ -286,7 +286,7 @@ pub fn wake_due(sched: &mut Sched) {
         // The last one to arrive, to end or to go to sleep does it.
         return;
     }
-    let waiting = (0..sched.used).find(|&i| {
+    let waiting = sched.entries.living().find(|&i| {
         sched.entries[i].schedule_thread == u32::from(next.thread) && sched.entries[i].phase == Phase::Waiting
     });
     if let Some(index) = waiting {
@@ -335,17 +335,17 @@ pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
             && entry.os_tid != caller
             && !watch::asleep(entry.os_tid)
     };
-    if sched.entries[..sched.used].iter().any(on_the_way) && elapsed_ms < stuck_ms {
+    if sched.entries.people().any(on_the_way) && elapsed_ms < stuck_ms {
         return;
     }
     if sched.one_at_a_time {
         let mut passed = false;
-        for entry in &mut sched.entries[..sched.used] {
+        sched.entries.for_each(|entry| {
             if entry.phase == Phase::Running && watch::asleep(entry.os_tid) {
                 entry.phase = Phase::Away;
                 passed = true;
             }
-        }
+        });
         if passed {
             sched.decisions += 1;
             wake_due(sched);
@@ -354,7 +354,7 @@ pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
     }
     let next = sched.replay.next();
     let due = next.and_then(|next| {
-        (0..sched.used).find(|&i| sched.entries[i].schedule_thread == u32::from(next.thread))
+        sched.entries.living().find(|&i| sched.entries[i].schedule_thread == u32::from(next.thread))
     });
     match due {
         // The thread whose turn it is sleeps in the kernel: give it some time.
@@ -377,7 +377,7 @@ pub fn next_to_wake(sched: &Sched, on: usize) -> Option<usize> {
         if !matches!(next.kind, step::WAKE | step::FUTEX_WAIT) || next.failed {
             return None;
         }
-        (0..sched.used).find(|&i| {
+        sched.entries.living().find(|&i| {
             let entry = &sched.entries[i];
             entry.schedule_thread == u32::from(next.thread) && entry.waits_on == on && !entry.woken
         })

@@ -14,6 +14,7 @@
 //! The standard output is a file that belongs to `raddle`. Its offset is shared by server and children: after a run it
 //! tells how much was printed.
 
+use super::warm;
 use crate::{interpose, message, real, real_fn};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -42,6 +43,7 @@ pub fn serve(header: &'static Header) {
     no_core_files();
     interpose::mutex::rehearse();
     interpose::create::rehearse();
+    warm::prepare();
     let modules = header.modules.load(Ordering::Relaxed);
     server.state.store(server_state::SERVING, Ordering::Release);
     real::futex_wake(&server.published, 1);
@@ -57,6 +59,7 @@ pub fn serve(header: &'static Header) {
                     "the fork server cannot map new tables for a run: too little memory"
                 ));
             }
+            warm::populate(core::ptr::from_ref(header) as usize);
             die_with_server();
             header.claimed_pid.store(real::getpid(), Ordering::Release);
             return;
@@ -69,6 +72,7 @@ pub fn serve(header: &'static Header) {
         server.child.store(child as u32, Ordering::Release);
         let status = wait(child);
         server.child.store(0, Ordering::Release);
+        warm::learn();
         publish(header, run, status);
         run = run.wrapping_add(1);
     }
@@ -108,6 +112,7 @@ fn reset(header: &Header, modules: u32) {
     header.party_count.store(0, Ordering::Relaxed);
     header.report.store(0, Ordering::Relaxed);
     header.steps.store(0, Ordering::Relaxed);
+    header.turns_hash.store(0, Ordering::Relaxed);
     header.outcome.store(outcome::NONE, Ordering::Relaxed);
     // SAFETY: standard output belongs to raddle; a failure means that it is no file, and then there is no output to tell.
     unsafe { real::syscall(libc::SYS_lseek, [1, 0, libc::SEEK_SET as usize, 0, 0, 0]) };
@@ -120,7 +125,8 @@ pub fn seed(header: &Header) -> u64 {
         return header.seed;
     }
     let run = server.published.load(Ordering::Relaxed);
-    server.seed.load(Ordering::Relaxed).wrapping_add(u64::from(run))
+    let stride = server.stride.load(Ordering::Relaxed);
+    server.seed.load(Ordering::Relaxed).wrapping_add(stride.wrapping_mul(u64::from(run)))
 }
 
 fn wait(child: c_int) -> u32 {
@@ -145,6 +151,7 @@ fn publish(header: &Header, run: u32, status: u32) {
     let entry = entry(header, run);
     entry.seed.store(seed(header), Ordering::Relaxed);
     entry.steps.store(header.steps.load(Ordering::Relaxed), Ordering::Relaxed);
+    entry.turns_hash.store(header.turns_hash.load(Ordering::Relaxed), Ordering::Relaxed);
     entry.threads.store(header.threads.load(Ordering::Relaxed), Ordering::Relaxed);
     entry.status.store(status, Ordering::Relaxed);
     entry.outcome.store(header.outcome.load(Ordering::Acquire), Ordering::Relaxed);

@@ -1,6 +1,8 @@
 //! The scheduler's state: one entry a thread, under one lock, and the futex on which each thread waits for its turn.
 
 use super::objects::{BARRIERS_MAX, Barrier, release};
+use super::roster::Roster;
+pub use super::roster::{Entry, NOBODY, Phase};
 use super::{Request, debugger, journal, profile, schedule, strategy};
 use crate::spin::{Spin, SpinGuard};
 use crate::thread::Thread;
@@ -10,9 +12,6 @@ use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use raddle_wire::region::{PARTIES_MAX, option, outcome, steer};
 use raddle_wire::step;
-
-/// Threads that one steered run may create in all.
-pub const ENTRIES_MAX: usize = 4096;
 
 static ON: AtomicBool = AtomicBool::new(false);
 
@@ -30,97 +29,19 @@ pub fn on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// In the order of `raddle_wire::region::PHASES`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// No such thread.
-    Free,
-    /// Between visible operations.
-    Running,
-    /// At a visible operation, waiting for its turn.
-    Waiting,
-    /// Its turn.
-    Acting,
-    /// Its operation would block, until `waits_for` changes.
-    Aside,
-    /// As `Aside`, but it may also give up.
-    AsideTimed,
-    /// Asleep in the kernel, outside the runtime's reach.
-    Away,
-    /// At a stop point.
-    Parked,
-    Ended,
-}
-
-pub struct Entry {
-    pub phase: Phase,
-    pub thread: *mut Thread,
-    pub index: u32,
-    pub os_tid: u32,
-    pub request: Request,
-    /// Set by the chooser, awaited by the thread.
-    pub grant: AtomicU32,
-    /// Condition variable or futex word that the thread waits on, and whether it has been woken.
-    pub waits_on: usize,
-    pub woken: bool,
-    pub ticket: u64,
-    pub cancelled: bool,
-    /// The operation of this turn did not succeed.
-    pub failed: bool,
-    /// The thread let others go first.
-    pub yielded: bool,
-    pub priority: u64,
-    /// `pos`: the priority belongs to the operation that the thread is at.
-    pub drawn: bool,
-    /// `surw`: interesting operations that the thread and its future descendants still have, as far as is known.
-    pub weight: u64,
-    /// Index into the schedule's thread table, or `NOBODY`.
-    pub schedule_thread: u32,
-    pub access: schedule::ParkedAccess,
-}
-
-pub const NOBODY: u32 = u32::MAX;
-
-impl Entry {
-    const fn new() -> Entry {
-        Entry {
-            phase: Phase::Free,
-            thread: core::ptr::null_mut(),
-            index: 0,
-            os_tid: 0,
-            request: Request { kind: step::NONE, object: 0, pc: 0 },
-            grant: AtomicU32::new(0),
-            waits_on: 0,
-            woken: false,
-            ticket: 0,
-            cancelled: false,
-            failed: false,
-            yielded: false,
-            priority: 0,
-            drawn: false,
-            weight: 0,
-            schedule_thread: NOBODY,
-            access: schedule::ParkedAccess::new(),
-        }
-    }
-
-    /// Can the thread be chosen?
-    pub fn eligible(&self) -> bool {
-        matches!(self.phase, Phase::Running | Phase::Waiting | Phase::AsideTimed | Phase::Acting)
-    }
-}
-
 pub struct Sched {
-    pub entries: [Entry; ENTRIES_MAX],
-    /// Entries ever used.
-    pub used: usize,
+    pub entries: Roster,
     /// Whose turn it is or will be.
     pub chosen: u32,
     /// Thread of the last turn.
     pub last: u32,
     /// Turns in a row of `last`.
     pub run_length: u32,
+    /// `queue`: turns in a row that `last` may take while others wait.
+    pub slice: u32,
     pub decisions: u64,
+    /// Hash of all turns so far.
+    turns_hash: u64,
     pub tickets: u64,
     pub random: u64,
     pub strategy: u32,
@@ -175,12 +96,13 @@ impl Drop for Held {
 }
 
 static SCHED: Spin<Sched> = Spin::new(Sched {
-    entries: [const { Entry::new() }; ENTRIES_MAX],
-    used: 0,
+    entries: Roster::new(),
     chosen: NOBODY,
     last: NOBODY,
     run_length: 0,
+    slice: 1,
     decisions: 0,
+    turns_hash: 0,
     tickets: 0,
     random: 1,
     strategy: 0,
@@ -238,13 +160,13 @@ impl Sched {
         if self.replay.active() {
             return schedule::arrive(self, thread);
         }
-        if self.chosen == NOBODY {
+        if self.chosen == NOBODY && !(self.is_queue() && strategy::queue::arrived(self, me as usize)) {
             self.choose();
         }
         if self.chosen == me && core::mem::take(&mut thread.yields) {
             // It has yielded or slept since its last turn: somebody else goes, if anybody can. Only now, because what
             // others may choose from must not depend on how far this thread has come by itself.
-            self.entries[me as usize].yielded = true;
+            self.lets_others_go(me as usize);
             self.choose();
         }
         if self.chosen == me {
@@ -252,6 +174,16 @@ impl Sched {
             return Grant::Go;
         }
         Grant::Wait
+    }
+
+    /// The thread goes after everybody else who can go. When all have yielded, a new round begins: whoever yields would
+    /// otherwise wait for others that are passed over like itself, and by priority the same one might be taken for ever.
+    fn lets_others_go(&mut self, me: usize) {
+        self.entries[me].yielded = true;
+        if !self.entries.people().any(|entry| entry.eligible() && !entry.yielded) {
+            self.entries.for_each(|entry| entry.yielded = false);
+            self.entries[me].yielded = true;
+        }
     }
 
     pub fn is_acting(&mut self, thread: &Thread) -> bool {
@@ -267,6 +199,10 @@ impl Sched {
         }
         let failed = core::mem::take(&mut entry.failed);
         let request = entry.request;
+        self.turns_hash = step::turn_hash(self.turns_hash, thread.path, request.kind, failed, thread.steps);
+        if let Some(header) = init::header() {
+            header.turns_hash.store(self.turns_hash, Ordering::Relaxed);
+        }
         if journal::on() && !raddle_wire::journal::has_payload(request.kind) {
             let step =
                 step::StepWord { thread: me as u16, kind: request.kind, failed, ordinal: thread.steps };
@@ -274,28 +210,36 @@ impl Sched {
         }
         self.run_length = if self.last == me { self.run_length + 1 } else { 1 };
         if self.last != me {
-            for entry in &mut self.entries[..self.used] {
-                entry.yielded = false;
-            }
+            self.entries.for_each(|entry| entry.yielded = false);
         }
         self.last = me;
         if self.profiled {
             profile::count(thread, self.entries[me as usize].request.object);
         }
         if self.run_length > SPIN_TURNS_MAX {
-            self.entries[me as usize].yielded = true;
+            self.lets_others_go(me as usize);
         }
         if self.replay.active() {
             schedule::advance(self);
             return;
         }
+        if self.is_queue() && strategy::queue::keeps(self, me as usize) {
+            self.decided();
+            self.chosen = NOBODY;
+            return;
+        }
         self.choose();
+    }
+
+    /// First come, first served: the turn can lie open.
+    pub fn is_queue(&self) -> bool {
+        self.strategy == raddle_wire::region::strategy::QUEUE && !self.one_at_a_time
     }
 
     /// The operation would block: somebody else's turn. True when the thread has been cancelled.
     pub fn set_aside(&mut self, thread: &mut Thread, timed: bool) -> bool {
         let me = thread.sched as usize;
-        let cancellable = matches!(self.entries[me].request.kind, step::WAKE | step::SEM_WAIT | step::JOIN);
+        let cancellable = cancellable(self.entries[me].request.kind);
         if cancellable && self.entries[me].cancelled {
             return true;
         }
@@ -313,14 +257,27 @@ impl Sched {
         if self.replay.active() {
             return false;
         }
-        let others = (0..self.used)
+        let others = self
+            .entries
+            .living()
             .filter(|&i| i != thread.sched as usize)
             .any(|i| matches!(self.entries[i].phase, Phase::Running | Phase::Waiting));
         !others || self.next_random() & 3 == 0
     }
 
     pub fn anybody_runs(&self) -> bool {
-        self.entries[..self.used].iter().any(|entry| entry.phase == Phase::Running)
+        self.entries.people().any(|entry| entry.phase == Phase::Running)
+    }
+
+    /// A decision is made.
+    fn decided(&mut self) {
+        self.decisions += 1;
+        if let Some(header) = init::header() {
+            header.steps.store(self.decisions, Ordering::Relaxed);
+            if header.report.load(Ordering::Relaxed) != 0 {
+                self.report();
+            }
+        }
     }
 
     /// Chooses who is next, and wakes it if it is waiting.
@@ -330,17 +287,23 @@ impl Sched {
             self.chosen = NOBODY;
             return;
         }
-        self.decisions += 1;
-        if let Some(header) = init::header() {
-            header.steps.store(self.decisions, Ordering::Relaxed);
-            if header.report.load(Ordering::Relaxed) != 0 {
-                self.report();
+        self.decided();
+        if self.is_queue() {
+            let head = strategy::queue::head(self);
+            self.chosen = head;
+            if head != NOBODY {
+                self.wake(head as usize);
+                return;
+            }
+            if self.anybody_runs() {
+                // It lies open for whoever comes first.
+                return;
             }
         }
-        let any_fresh = self.entries[..self.used].iter().any(|entry| entry.eligible() && !entry.yielded);
+        let any_fresh = self.entries.people().any(|entry| entry.eligible() && !entry.yielded);
         let mut best = NOBODY;
         let mut count = 0;
-        for i in 0..self.used {
+        for i in self.entries.living() {
             if self.entries[i].eligible() && !(any_fresh && self.entries[i].yielded) {
                 count += 1;
                 if best == NOBODY {
@@ -358,10 +321,8 @@ impl Sched {
             return;
         }
         let busy_outside = crate::interpose::signal::expected()
-            || self.entries[..self.used]
-                .iter()
-                .any(|entry| matches!(entry.phase, Phase::Away | Phase::Parked));
-        let waiting = self.entries[..self.used].iter().any(|entry| entry.phase == Phase::Aside);
+            || self.entries.people().any(|entry| matches!(entry.phase, Phase::Away | Phase::Parked));
+        let waiting = self.entries.people().any(|entry| entry.phase == Phase::Aside);
         if waiting && !busy_outside {
             self.conclude(outcome::DEADLOCK, |entry| entry.phase == Phase::Aside);
         }
@@ -387,33 +348,34 @@ impl Sched {
             // SAFETY: a thread waits for this mutex, so it exists.
             step::LOCK | step::RELOCK => unsafe { crate::interpose::mutex::holder(entry.request.object) },
             step::JOIN => {
-                return (0..self.used).find(|&i| join_token(self.entries[i].index) == entry.request.object);
+                return self
+                    .entries
+                    .living()
+                    .find(|&i| join_token(self.entries[i].index) == entry.request.object);
             }
             _ => 0,
         };
-        (0..self.used)
-            .find(|&i| tid != 0 && self.entries[i].os_tid == tid && self.entries[i].phase != Phase::Ended)
+        self.entries.living().find(|&i| tid != 0 && self.entries[i].os_tid == tid)
     }
 
     /// Do threads wait for each other in a cycle that nobody else can break?
     fn check_cycle(&mut self, start: usize) {
         let mut at = start;
-        for _ in 0..self.used {
+        for _ in 0..self.entries.live_count() {
             if self.entries[at].phase != Phase::Aside {
                 return;
             }
             match self.holder(at) {
                 Some(next) if next == start => {
-                    let mut cycle = [false; ENTRIES_MAX];
                     let mut on = start;
                     loop {
-                        cycle[on] = true;
+                        self.entries[on].on_cycle = true;
                         match self.holder(on) {
-                            Some(next) if !cycle[next] => on = next,
+                            Some(next) if !self.entries[next].on_cycle => on = next,
                             _ => break,
                         }
                     }
-                    self.conclude_with(outcome::DEADLOCK, |i, _| cycle[i]);
+                    self.conclude(outcome::DEADLOCK, |entry| entry.on_cycle);
                 }
                 Some(next) => at = next,
                 None => return,
@@ -423,24 +385,25 @@ impl Sched {
 
     /// Says how the run ended and ends the program.
     pub fn conclude(&mut self, what: u32, part: impl Fn(&Entry) -> bool) -> ! {
-        self.conclude_with(what, |_, entry| part(entry))
+        self.tell(what, part);
+        end_run()
     }
 
     /// The run makes no progress: where is everybody?
     pub fn report(&mut self) -> ! {
-        for entry in &mut self.entries[..self.used] {
+        self.entries.for_each(|entry| {
             if entry.phase == Phase::Running && super::watch::asleep(entry.os_tid) {
                 entry.phase = Phase::Away;
             }
-        }
+        });
         self.conclude(outcome::STUCK, |entry| !matches!(entry.phase, Phase::Free | Phase::Ended))
     }
 
-    fn conclude_with(&mut self, what: u32, part: impl Fn(usize, &Entry) -> bool) -> ! {
+    fn tell(&self, what: u32, part: impl Fn(&Entry) -> bool) {
         if let Some(header) = init::header() {
             let mut count = 0;
-            for i in 0..self.used {
-                if count >= PARTIES_MAX || !part(i, &self.entries[i]) {
+            for i in self.entries.living() {
+                if count >= PARTIES_MAX || !part(&self.entries[i]) {
                     continue;
                 }
                 let holder = self.holder(i).map_or(NOBODY, |holder| self.entries[holder].index);
@@ -468,7 +431,6 @@ impl Sched {
             header.party_count.store(count as u32, Ordering::Relaxed);
             header.outcome.store(what, Ordering::Release);
         }
-        end_run()
     }
 }
 
@@ -478,6 +440,11 @@ pub fn end_run() -> ! {
         debugger::stop();
     }
     real::exit_group(raddle_wire::region::OUTCOME_STATUS)
+}
+
+/// Operations that a request to cancel the thread ends while they wait.
+pub const fn cancellable(kind: u8) -> bool {
+    matches!(kind, step::WAKE | step::SEM_WAIT | step::JOIN | step::SYSCALL)
 }
 
 pub const fn join_token(index: u32) -> usize {
@@ -522,13 +489,9 @@ pub fn adopt_main(main: &mut Thread) {
 }
 
 fn register(sched: &mut Sched, thread: &mut Thread) {
-    let at = sched.used;
-    if at >= ENTRIES_MAX {
-        drop_out();
-        thread.sched = NOBODY;
-        return;
-    }
-    sched.used += 1;
+    let Some(at) = sched.entries.add() else {
+        sched.conclude(outcome::TOO_MANY_THREADS, |_| false);
+    };
     thread.sched = at as u32;
     let priority = sched.next_random() | 1 << 63;
     let schedule_thread = schedule::thread_of(sched, thread.path);
@@ -542,14 +505,6 @@ fn register(sched: &mut Sched, thread: &mut Thread) {
     entry.schedule_thread = schedule_thread;
     strategy::surw::registered(sched, at, thread.path);
     journal::born(at as u32, thread.parent);
-}
-
-/// More threads than the table holds: better to run free than to stop the program.
-fn drop_out() {
-    crate::message::warning(format_args!(
-        "more than {ENTRIES_MAX} threads: the rest of the run is not steered"
-    ));
-    ON.store(false, Ordering::Relaxed);
 }
 
 /// The thread goes into a system call that waits for the outside world: others go on.
@@ -656,6 +611,28 @@ fn child_name(parent: &[u8; 16], mut n: u32) -> [u8; 16] {
     name
 }
 
+/// How long an exit waits for the rest of a schedule.
+const EXIT_WAIT_MS: u64 = 2_000;
+
+/// The program is about to exit. What other threads do from now on is not worth a place in the journal; and a replay lets them
+/// first do what they did before.
+pub fn before_exit(thread: &Thread) {
+    if !on() || thread.sched == NOBODY {
+        return;
+    }
+    {
+        let _sched = lock();
+        journal::stop();
+    }
+    if replaying() {
+        leave(thread);
+        let start = real::now_ms();
+        while replaying() && real::now_ms() - start < EXIT_WAIT_MS {
+            real::sleep_us(100);
+        }
+    }
+}
+
 /// The new thread runs and knows its own thread id.
 pub fn start(thread: &mut Thread) {
     if on() && thread.sched != NOBODY {
@@ -668,12 +645,14 @@ pub fn start(thread: &mut Thread) {
 pub fn end_thread(thread: &mut Thread) {
     let mut sched = lock();
     sched.entry(thread).phase = Phase::Ended;
+    sched.entries.bury(thread.sched as usize);
     release(&mut sched, join_token(thread.index));
 }
 
+/// Has the thread with this index ended? It exists, because somebody asks.
 pub fn has_ended(index: u32) -> bool {
     let sched = lock();
-    sched.entries[..sched.used].iter().any(|entry| entry.index == index && entry.phase == Phase::Ended)
+    !sched.entries.people().any(|entry| entry.index == index)
 }
 
 /// In a forked child.

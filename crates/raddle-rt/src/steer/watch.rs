@@ -3,8 +3,8 @@
 //! A chosen thread may be asleep in the kernel, in a system call that only the outside world ends. Whoever waits looks
 //! after a while: if the chosen thread is asleep, it is passed over until it comes back.
 
-use super::schedule;
 use super::state::{self, NOBODY, Phase};
+use super::{schedule, strategy};
 use crate::real;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const LOOK_AFTER_US: u64 = 20_000;
 /// A chosen thread that sleeps in the kernel is passed over after so long.
 const PASS_OVER_MS: u64 = 50;
+/// A thread that the others wait for is passed over after so long even if it is awake: it may wait for them in a loop without
+/// visible operations.
+const LOST_MS: u64 = 2_000;
 /// So long without any step mean that the run is stuck.
 const STUCK_MS: u64 = 10_000;
 
@@ -28,12 +31,21 @@ pub fn sleep_until_granted(thread: &Thread) {
     // SAFETY: entries live in a static table.
     let grant = unsafe { &*grant };
     while grant.load(Ordering::Acquire) == 0 {
-        real::futex_wait_private(grant, 0, LOOK_AFTER_US);
+        let (wait_us, in_line) = match strategy::queue::patience_us(thread) {
+            Some(short) => (short, true),
+            None => (LOOK_AFTER_US, false),
+        };
+        real::futex_wait_private(grant, 0, wait_us);
         if grant.load(Ordering::Acquire) == 0 {
             if crate::demo::has_signal(thread) {
                 return;
             }
-            look();
+            if in_line || state::lock().is_queue() {
+                strategy::queue::claim(thread, in_line);
+            }
+            if !in_line {
+                look();
+            }
         }
     }
 }
@@ -65,13 +77,12 @@ fn look() {
         // Everybody who could go is outside the runtime's reach: only the outside world can help. Or the choice waits
         // for threads that have not arrived, and those asleep in the kernel may never do.
         let mut passed = false;
-        for index in 0..sched.used {
-            let entry = &mut sched.entries[index];
-            if entry.phase == Phase::Running && asleep(entry.os_tid) {
+        sched.entries.for_each(|entry| {
+            if entry.phase == Phase::Running && (elapsed > LOST_MS || asleep(entry.os_tid)) {
                 entry.phase = Phase::Away;
                 passed = true;
             }
-        }
+        });
         if passed {
             CHANGED_MS.store(now, Ordering::Relaxed);
             sched.choose();
@@ -87,7 +98,7 @@ fn look() {
     }
 }
 
-/// Is the thread asleep in the kernel? Unknown counts as awake.
+/// Is the thread asleep in the kernel, or gone? Unknown counts as awake.
 pub fn asleep(tid: u32) -> bool {
     let mut path = [0u8; 48];
     let prefix = b"/proc/self/task/";
@@ -119,7 +130,8 @@ pub fn asleep(tid: u32) -> bool {
             [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0],
         );
         if fd < 0 {
-            return false;
+            // A thread that is gone comes to no operation any more.
+            return tid != 0 && fd == -(libc::ENOENT as isize);
         }
         let bytes =
             real::syscall(libc::SYS_read, [fd as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);

@@ -10,6 +10,7 @@
 //! of a thread's start routine, is recognised by being the first byte of a function.
 
 mod debug_file;
+pub mod lines;
 mod module;
 mod variables;
 

@@ -1,14 +1,19 @@
 //! `raddle explore`: many runs of one program under a strategy, and the distinct ways in which they ended.
 
 use super::{Ctx, Exit};
+use crate::compiler::Refusal;
+use crate::launch::Launch;
 use crate::launch::exploring::{self, Plan};
 use crate::launch::process::describe as describe_status;
 use crate::launch::shared_sites::VisibleAccesses;
-use crate::launch::shrinking;
 use crate::launch::target::Target;
+use crate::launch::{shrinking, steering};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::{Ending, Estimate, Observation, Seen, Strategy};
+use raddle_trace::symbols::lines::code_of_line;
+use raddle_wire::region::noise;
+use raddle_wire::step;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +37,9 @@ pub struct Args {
     /// noise[:probability=PER-MILLE,strength=MICROSECONDS,where=before|after|both,only=OPERATION+OPERATION].
     #[arg(long, default_value = "random")]
     strategy: Strategy,
+    /// With noise: only at operations on this line of the program. May be given several times.
+    #[arg(long, value_name = "FILE:LINE")]
+    noise_at: Vec<String>,
     /// Which memory accesses are scheduling points besides synchronisation: none (sync), those to memory that several
     /// threads use and one of them writes (shared; found out in a run before), or all.
     #[arg(long, value_enum, default_value_t = VisibleAccesses::Sync)]
@@ -42,6 +50,10 @@ pub struct Args {
     /// Seed of the first run.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Give every run the same seed, and say how many different schedules and outcomes there were: more than one, and
+    /// something that the seed does not control has a say (time, the network, uninitialised memory).
+    #[arg(long)]
+    same_seed: bool,
     /// Decisions of a typical run, which pct and delay need (default: measured in a run before).
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
@@ -77,6 +89,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         signal_hook::flag::register(signal, std::sync::Arc::clone(&stop)).context("cannot catch signals")?;
     }
     let timeout = Duration::from_secs(args.timeout);
+    let noise_at = noise_ranges(&args, &launch)?;
     let (options, site_names) = args.visible.settings(&launch, args.seed, timeout)?;
     let mut estimate = Estimate::default();
     if args.strategy.needs_estimate() {
@@ -91,7 +104,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         estimate,
         options,
         site_names,
+        noise_at,
         seed: args.seed,
+        same_seed: args.same_seed,
         runs: args.runs,
         first: args.first,
         timeout,
@@ -110,7 +125,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     for (number, (observation, seen)) in campaign.outcomes().into_iter().enumerate() {
         let schedule = if !args.no_schedules
             && observation.ending.is_error()
-            && !matches!(observation.ending, Ending::TimedOut(_))
+            && !matches!(observation.ending, Ending::TimedOut(_) | Ending::TooManyThreads)
         {
             keep_schedule(&args, &plan, number, (observation, seen), &stop)?
         } else {
@@ -118,6 +133,8 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         };
         kept.push((observation, seen, schedule));
     }
+    // The order that noise makes is the system's, and nobody writes it down.
+    let schedules = args.strategy.stays_on_one_processor().then(|| campaign.schedules());
     if args.json {
         let outcomes: Vec<_> = kept
             .iter()
@@ -128,7 +145,10 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
                 })
             })
             .collect();
-        println!("{}", serde_json::json!({ "runs": campaign.runs(), "outcomes": outcomes }));
+        println!(
+            "{}",
+            serde_json::json!({ "runs": campaign.runs(), "schedules": schedules, "outcomes": outcomes })
+        );
     } else {
         for (observation, seen, schedule) in &kept {
             println!("{}", line(observation, seen, schedule.as_deref()));
@@ -137,16 +157,50 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if !ctx.quiet {
         let seconds = elapsed.as_secs_f64();
         eprintln!(
-            "raddle: {} runs under {} in {seconds:.1} s ({:.0} runs/s): {} distinct outcomes, {} of them errors{}",
+            "raddle: {} runs under {} in {seconds:.1} s ({:.0} runs/s): {}{} distinct outcomes, {} of them errors{}",
             campaign.runs(),
             args.strategy,
             campaign.runs() as f64 / seconds.max(0.001),
+            schedules.map_or(String::new(), |count| format!("{count} distinct schedules, ")),
             campaign.distinct(),
             campaign.errors(),
             if stop.load(Ordering::Relaxed) { "; stopped early" } else { "" }
         );
     }
     Ok(if campaign.errors() > 0 { Exit::Found } else { Exit::Clean })
+}
+
+/// The code of the lines that noise is confined to.
+fn noise_ranges(args: &Args, launch: &Launch) -> anyhow::Result<Vec<[u64; noise::RANGE_WORDS]>> {
+    if !args.noise_at.is_empty() && !matches!(args.strategy, Strategy::Noise(_)) {
+        return Err(Refusal("--noise-at is for --strategy noise".into()).into());
+    }
+    let name = launch.program.file_name().unwrap_or_default();
+    let module = step::hash(step::HASH_START, name.as_encoded_bytes());
+    let mut ranges = Vec::new();
+    for place in &args.noise_at {
+        let wrong = || Refusal(format!("`{place}` is not of the form FILE:LINE, such as bank.c:20"));
+        let (file, line) = place.rsplit_once(':').ok_or_else(wrong)?;
+        let line = line.parse().map_err(|_| wrong())?;
+        let found = code_of_line(&launch.program, file, line).map_err(Refusal)?;
+        if found.is_empty() {
+            return Err(Refusal(format!(
+                "{} has no code of {place}; was it built with -g, and is there a statement on that line?",
+                launch.program.display()
+            ))
+            .into());
+        }
+        ranges.extend(found.into_iter().map(|(start, end)| [start, end, module]));
+    }
+    if ranges.len() > noise::RANGES_MAX {
+        return Err(Refusal(format!(
+            "the lines of --noise-at have {} pieces of code; {} are possible",
+            ranges.len(),
+            noise::RANGES_MAX
+        ))
+        .into());
+    }
+    Ok(ranges)
 }
 
 /// Makes a schedule of the first run that showed an outcome, as small as can be, and keeps it.
@@ -182,6 +236,7 @@ fn line(observation: &Observation, seen: &Seen, schedule: Option<&str>) -> Strin
         Ending::Signal(signal) => describe_status(std::process::ExitStatus::from_raw(*signal)),
         Ending::Deadlock(waits) => format!("deadlock of {} threads ({})", waits.len(), waits.join(", ")),
         Ending::Stuck(threads) => format!("came to a standstill{}", list(threads)),
+        Ending::TooManyThreads => format!("was given up: {}", steering::TOO_MANY_THREADS),
         Ending::TimedOut(threads) => format!("took too long{}", list(threads)),
     };
     let output = match String::from_utf8_lossy(&observation.stdout).trim_end() {

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 ///   raddle record -o t.trace a.c b.cpp -- 5  two files; the program gets the argument 5
 ///   raddle record -- ./server --port 80      a program built by `raddle cc`
 ///   raddle record -- /usr/bin/pbzip2 -k f    an unmodified program
+///   raddle record --demo --no-calls ioctl -- ./game    a demo that leaves the graphics card alone
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -39,6 +40,19 @@ pub struct Args {
     /// With --demo: give the program its memory at addresses that depend on nothing but its own order of allocations.
     #[arg(long, requires = "demo")]
     stable_memory: bool,
+    /// With --demo: hold the results of these functions only (docs/demos.md lists them); the others are really called in a
+    /// replay too.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        requires = "demo",
+        conflicts_with = "no_calls"
+    )]
+    calls: Vec<String>,
+    /// With --demo: do not hold the results of these functions.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', requires = "demo")]
+    no_calls: Vec<String>,
     /// Print the summary as JSON (on standard error: standard output is the program's).
     #[arg(long)]
     json: bool,
@@ -86,10 +100,26 @@ impl What {
         let mut config = RegionConfig { options, seed: self.seed, ..RegionConfig::default() };
         if let Some(strategy) = self.strategy {
             config.steer = strategy.steer();
+            config.options |= strategy.options();
             (config.strategy, config.parameters) = strategy.encode(STEPS_UNKNOWN);
         }
         config
     }
+}
+
+/// Functions whose results the demo does not hold.
+fn left_out(args: &Args) -> Result<Vec<String>, Refusal> {
+    if args.calls.is_empty() {
+        return Ok(args.no_calls.clone());
+    }
+    if let Some(unknown) = args.calls.iter().find(|name| raddle_wire::calls::index_of(name).is_none()) {
+        return Err(Refusal(format!(
+            "a demo knows no function `{unknown}`; it knows {}",
+            raddle_wire::calls::CALLS.join(", ")
+        )));
+    }
+    let all = raddle_wire::calls::CALLS.iter().map(|&name| name.to_owned());
+    Ok(all.filter(|name| !args.calls.contains(name)).collect())
 }
 
 /// Records a demo.
@@ -100,7 +130,12 @@ fn record_demo(args: &Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     }
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.demo", args.target.name())));
     let launch = args.target.launch()?;
-    let settings = demo::Settings { strategy, seed: args.what.seed, stable_memory: args.stable_memory };
+    let settings = demo::Settings {
+        strategy,
+        seed: args.what.seed,
+        stable_memory: args.stable_memory,
+        left_out: left_out(args)?,
+    };
     let (demo, status, messages) = demo::record(&launch, &settings)?;
     let bytes = demo.to_bytes().with_context(|| format!("cannot pack {}", path.display()))?;
     std::fs::write(&path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
@@ -114,12 +149,13 @@ fn record_demo(args: &Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         eprintln!("{about}");
     } else if !ctx.quiet {
         eprintln!(
-            "raddle: {}: {} bytes; {} steps of {} threads, {} results and signals from outside ({outside} bytes); the program {}",
+            "raddle: {}: {} bytes; {} steps of {} threads, {} results and signals from outside ({outside} bytes); the program {}{}",
             path.display(),
             bytes.len(),
             demo.steps.len(),
             demo.about.threads.len(),
             demo.payloads.len(),
+            if demo.about.deadlock { "was ended in a deadlock: " } else { "" },
             describe(status)
         );
     }

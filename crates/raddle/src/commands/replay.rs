@@ -162,7 +162,13 @@ fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Resu
     };
     let timeout = Duration::from_secs(args.timeout);
     let (mut same, mut first_failure, mut status) = (0, None, None);
+    // A file as standard input is read again from where it was.
+    let input = rustix::fs::seek(std::io::stdin(), rustix::fs::SeekFrom::Current(0));
     for _ in 0..args.repeat.max(1) {
+        if let Ok(start) = input {
+            rustix::fs::seek(std::io::stdin(), rustix::fs::SeekFrom::Start(start))
+                .context("cannot read the standard input again")?;
+        }
         let (replayed, ended) = demo::replay(&launch, demo, args.repeat > 1, timeout)?;
         status = Some(ended);
         let failure = match replayed {

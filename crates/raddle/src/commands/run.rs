@@ -127,6 +127,7 @@ impl Args {
         config.detect[setting::EXIT_STATUS] = u64::from(options.exitcode.unwrap_or(66));
         if let Some(strategy) = self.strategy {
             config.steer = steer::CONTROL;
+            config.options |= strategy.options();
             (config.strategy, config.parameters) = strategy.encode(STEPS_UNKNOWN);
         }
         config

@@ -191,6 +191,7 @@ pub fn describe(schedule: &Schedule, outcome: &Outcome, steps: u64) -> String {
             format!("the program deadlocked ({} threads) after {steps} steps", parties.len())
         }
         Outcome::Parked(_) => "all stop points were reached".into(),
+        Outcome::TooManyThreads => steering::TOO_MANY_THREADS.into(),
         Outcome::Ended(_) => "the program ended".into(),
         Outcome::TimedOut(parties) if parties.is_empty() => "the run took too long".into(),
         Outcome::TimedOut(parties) => {

@@ -9,7 +9,7 @@ use raddle_explore::Strategy;
 use raddle_trace::demo::{About, Demo};
 use raddle_trace::journal::Journal;
 use raddle_trace::region::{Message, Region, RegionConfig};
-use raddle_wire::region::{ENV_REGION, option};
+use raddle_wire::region::{ENV_REGION, option, outcome};
 use std::io::{Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
@@ -23,6 +23,8 @@ pub struct Settings {
     pub strategy: Strategy,
     pub seed: u64,
     pub stable_memory: bool,
+    /// Functions whose results are not recorded.
+    pub left_out: Vec<String>,
 }
 
 /// A program's run with its output passed on.
@@ -39,15 +41,24 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
     let config = RegionConfig {
         observe: 0,
         steer: settings.strategy.steer(),
-        options: option::DEMO | stable(settings.stable_memory),
+        options: option::DEMO | stable(settings.stable_memory) | settings.strategy.options(),
         seed: settings.seed,
         strategy,
         parameters,
         journal_max: JOURNAL_BYTES_MAX,
+        calls_left_out: calls(&settings.left_out)?,
         ..RegionConfig::default()
     };
     let region = create(&config)?;
     let passed = pass(launch, &region, settings.stable_memory, false, None)?;
+    if region.header().outcome.load(Ordering::Acquire) == outcome::TOO_MANY_THREADS {
+        return Err(Refusal(format!(
+            "no demo of {}: {}",
+            launch.program.display(),
+            steering::TOO_MANY_THREADS
+        ))
+        .into());
+    }
     let about = About {
         command: launch.words(),
         directory: std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default(),
@@ -55,6 +66,9 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
         seed: settings.seed,
         stable_memory: settings.stable_memory,
         preload: launch.preload,
+        left_out: settings.left_out.clone(),
+        deadlock: region.header().outcome.load(Ordering::Acquire) == outcome::DEADLOCK,
+        one_at_a_time: settings.strategy.is_deterministic(),
         status: process::shell_status(passed.status),
         stdout: passed.stdout,
         stderr: passed.stderr,
@@ -69,6 +83,17 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
         .into());
     }
     Ok((demo, passed.status, region.messages().0))
+}
+
+/// Functions by name as bits.
+fn calls(names: &[String]) -> Result<u64, Refusal> {
+    names.iter().try_fold(0, |bits, name| match raddle_wire::calls::index_of(name) {
+        Some(index) => Ok(bits | 1 << index),
+        None => Err(Refusal(format!(
+            "a demo knows no function `{name}`; it knows {}",
+            raddle_wire::calls::CALLS.join(", ")
+        ))),
+    })
 }
 
 /// Steps that a strategy plans for.
@@ -98,6 +123,10 @@ pub fn replay(
     let schedule = demo.schedule();
     let mut config = steering::replay_config(&schedule, 0, Then::RoundRobin)?;
     config.options |= option::DEMO | stable(demo.about.stable_memory);
+    if demo.about.one_at_a_time {
+        config.options |= option::ONE_AT_A_TIME;
+    }
+    config.calls_left_out = calls(&demo.about.left_out)?;
     config.blob = steering::blob(&schedule, &demo.payload())?;
     let region = create(&config)?;
     let passed = pass(launch, &region, demo.about.stable_memory, silent, Some(timeout))?;
@@ -105,15 +134,16 @@ pub fn replay(
     let steps = header.steps.load(Ordering::Relaxed);
     let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
     let found = header.outcome.load(Ordering::Acquire);
-    let outcome = steering::outcome_of(&region, Some(passed.status), found, &header.parties[..count]);
+    let ended = steering::outcome_of(&region, Some(passed.status), found, &header.parties[..count]);
     let why = region.messages().0.first().map_or(String::new(), |message| format!(" ({})", message.text));
-    let replayed = match outcome {
+    let replayed = match ended {
         _ if passed.timed_out => Replayed::Hard(format!(
             "the replay took longer than {} s; {steps} of {} steps were taken",
             timeout.as_secs(),
             demo.steps.len()
         )),
         Outcome::Ended(status) => compare(demo, status, steps, &passed),
+        Outcome::Deadlock(_) if demo.about.deadlock => compare(demo, passed.status, steps, &passed),
         outcome => {
             let expected = demo.steps.get(steps as usize).map_or(String::new(), |step| {
                 format!(

@@ -9,7 +9,7 @@ use super::steering::{self, Outcome, Steered, SteeredParty};
 use anyhow::Context;
 use raddle_explore::{Campaign, Ending, Estimate, Observation, Strategy};
 use raddle_trace::region::RegionConfig;
-use raddle_wire::region::option;
+use raddle_wire::region::{noise, option};
 use raddle_wire::step::SITE_WORDS;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Mutex;
@@ -26,7 +26,11 @@ pub struct Plan<'a> {
     pub options: u64,
     /// With `VISIBLE_SITES`: the places in the code whose accesses are visible, as `module+0x1234`.
     pub site_names: Vec<String>,
+    /// Under noise: stretches of the program's code that it is confined to (none: it strikes everywhere).
+    pub noise_at: Vec<[u64; noise::RANGE_WORDS]>,
     pub seed: u64,
+    /// Every run has the same seed.
+    pub same_seed: bool,
     pub runs: u64,
     /// Stop at the first error.
     pub first: bool,
@@ -57,11 +61,15 @@ impl Plan<'_> {
     pub fn config(&self, seed: u64, processor: Option<u32>) -> RegionConfig {
         let (strategy, parameters) = self.strategy.encode(self.estimate.steps);
         let mut words = self.strategy.words(&self.estimate);
+        if matches!(self.strategy, Strategy::Noise(_)) {
+            words.push(self.noise_at.len() as u64);
+            words.extend(self.noise_at.iter().flatten());
+        }
         words.extend(self.site_words());
         RegionConfig {
             observe: 0,
             steer: self.strategy.steer(),
-            options: self.options,
+            options: self.options | self.strategy.options(),
             seed,
             strategy,
             parameters,
@@ -69,6 +77,14 @@ impl Plan<'_> {
             blob: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
             ..RegionConfig::default()
         }
+    }
+
+    fn stride(&self) -> u64 {
+        u64::from(!self.same_seed)
+    }
+
+    fn seed_of(&self, run: u64) -> u64 {
+        self.seed.wrapping_add(self.stride().wrapping_mul(run))
     }
 
     /// The end of the region's blob, where the runtime looks for visible sites.
@@ -133,7 +149,7 @@ impl Shared<'_> {
         let observation = observation(steered, stdout);
         let error = observation.ending.is_error();
         let mut campaign = self.campaign.lock().expect("no holder panics");
-        campaign.add(run, plan.seed.wrapping_add(run), steered.steps, observation);
+        campaign.add(run, plan.seed_of(run), steered.steps, steered.turns_hash, observation);
         if error && plan.first {
             self.done.store(true, Ordering::Relaxed);
         }
@@ -154,11 +170,12 @@ fn work(plan: &Plan<'_>, processor: u32, stop: &AtomicBool, shared: &Shared<'_>)
             break;
         }
         let count = chunk.min(plan.runs - from);
-        let seed = plan.seed.wrapping_add(from);
+        let (seed, mut run) = (plan.seed_of(from), from);
         match &mut server {
             Some(server) => server
-                .run(seed, count as u32, plan.timeout, stop, |run| {
-                    shared.add(plan, run.seed.wrapping_sub(plan.seed), &run.steered, run.stdout);
+                .run((seed, plan.stride()), count as u32, plan.timeout, stop, |served| {
+                    shared.add(plan, run, &served.steered, served.stdout);
+                    run += 1;
                 })
                 .context("try again with --exec, which starts the program for each run")?,
             None => {
@@ -189,6 +206,7 @@ pub fn observation(steered: &Steered, stdout: Vec<u8>) -> Observation {
         }
         Outcome::TimedOut(parties) => Ending::TimedOut(states(parties)),
         Outcome::Stuck(parties) => Ending::Stuck(states(parties)),
+        Outcome::TooManyThreads => Ending::TooManyThreads,
         Outcome::Parked(_) | Outcome::Diverged(_) => Ending::Stuck(Vec::new()),
     };
     Observation { ending, stdout }
@@ -218,7 +236,9 @@ pub fn estimate(
         estimate: Estimate::default(),
         options: options | option::PROFILE,
         site_names,
+        noise_at: Vec::new(),
         seed,
+        same_seed: true,
         runs: 1,
         first: false,
         timeout,

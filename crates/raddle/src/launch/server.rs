@@ -33,7 +33,6 @@ pub struct ForkServer {
 
 /// What one run showed.
 pub struct ServedRun {
-    pub seed: u64,
     pub steered: Steered,
     pub stdout: Vec<u8>,
 }
@@ -91,11 +90,11 @@ impl ForkServer {
         Journal::read(&self.region.journal())
     }
 
-    /// Runs the program `count` times, with the seeds from `seed` on, and hands every result to `each` until that says
-    /// stop. A server that was stopped early serves no further runs.
+    /// Runs the program `count` times, the first time with `seed` and each time after that with one that is `stride`
+    /// larger, and hands every result to `each`, in order. A server that was stopped early serves no further runs.
     pub fn run(
         &mut self,
-        seed: u64,
+        (seed, stride): (u64, u64),
         count: u32,
         timeout: Duration,
         stop: &AtomicBool,
@@ -105,7 +104,9 @@ impl ForkServer {
         let end = first.wrapping_add(count);
         let region = &self.region;
         let server = &region.header().server;
-        server.seed.store(seed.wrapping_sub(u64::from(first)), Ordering::Relaxed);
+        let before = stride.wrapping_mul(u64::from(first));
+        server.seed.store(seed.wrapping_sub(before), Ordering::Relaxed);
+        server.stride.store(stride, Ordering::Relaxed);
         server.requested.store(end, Ordering::Release);
         let _ = futex::wake(&server.requested, futex::Flags::empty(), 1);
         let mut moved = Instant::now();
@@ -153,8 +154,12 @@ impl ForkServer {
             }
             outcome => outcome,
         };
-        let steered = Steered { outcome, steps: entry.steps.load(Ordering::Relaxed) };
-        Ok(ServedRun { seed: entry.seed.load(Ordering::Relaxed), steered, stdout: self.output(entry)? })
+        let steered = Steered {
+            outcome,
+            steps: entry.steps.load(Ordering::Relaxed),
+            turns_hash: entry.turns_hash.load(Ordering::Relaxed),
+        };
+        Ok(ServedRun { steered, stdout: self.output(entry)? })
     }
 
     fn output(&self, entry: &RunEntry) -> anyhow::Result<Vec<u8>> {

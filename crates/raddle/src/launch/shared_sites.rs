@@ -65,7 +65,7 @@ fn find(launch: &Launch, seed: u64, timeout: Duration) -> anyhow::Result<Vec<Str
         observe: observe::RECORD,
         steer: steer::CONTROL,
         strategy: strategy::RANDOM,
-        options: option::MEMORY | option::KEEP_REDUNDANT,
+        options: option::MEMORY | option::KEEP_REDUNDANT | option::ONE_AT_A_TIME,
         seed,
         processor: exploring::processors().first().copied(),
         ..RegionConfig::default()

@@ -62,7 +62,7 @@ fn make(
         Ending::Exit(status) => u32::try_from(*status).ok().map(Expected::Exit),
         Ending::Signal(signal) => u32::try_from(*signal).ok().map(Expected::Signal),
         Ending::Deadlock(_) => Some(Expected::Deadlock),
-        Ending::Stuck(_) | Ending::TimedOut(_) => None,
+        Ending::Stuck(_) | Ending::TimedOut(_) | Ending::TooManyThreads => None,
     };
     schedule.visible = visible(plan, &mut schedule);
     let steered = steering::replay(plan.launch, &schedule, plan.options, Streams::Silent, plan.timeout)?;
@@ -153,7 +153,7 @@ fn shrink(
             Some(server) => {
                 server.rewrite_blob(&blob(changes));
                 let mut shows = false;
-                server.run(0, 1, plan.timeout, stop, |run| {
+                server.run((0, 1), 1, plan.timeout, stop, |run| {
                     shows = observation(&run.steered, Vec::new()).ending == *ending;
                 })?;
                 Ok((shows, server.journal()))

@@ -67,6 +67,8 @@ pub enum Outcome {
     Diverged(Vec<SteeredParty>),
     /// Nothing moved any more.
     Stuck(Vec<SteeredParty>),
+    /// The program made more threads than can be followed.
+    TooManyThreads,
     /// It took longer than allowed and was ended. The threads and what they were doing, if the runtime could still say.
     TimedOut(Vec<SteeredParty>),
 }
@@ -77,6 +79,8 @@ pub struct Steered {
     pub outcome: Outcome,
     /// Steps of the schedule that were taken, or decisions that were made.
     pub steps: u64,
+    /// Hash of all turns: the same for the same schedule, whatever the addresses.
+    pub turns_hash: u64,
 }
 
 /// What decides after the last step of a schedule.
@@ -98,6 +102,10 @@ pub fn replay_config(schedule: &Schedule, options: u64, then: Then) -> Result<Re
         blob: blob(schedule, &[])?,
         ..RegionConfig::default()
     };
+    if schedule.expected.is_some() {
+        // Made of an explored run, in which threads ran one at a time.
+        config.options |= option::ONE_AT_A_TIME;
+    }
     match then {
         Then::RoundRobin => config.options |= option::THEN_ROUND_ROBIN,
         Then::Strategy(strategy, seed) => {
@@ -299,7 +307,7 @@ fn run_in(
     let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
     let found = header.outcome.load(Ordering::Acquire);
     let outcome = outcome_of(region, status, found, &header.parties[..count]);
-    Ok(Steered { outcome, steps })
+    Ok(Steered { outcome, steps, turns_hash: header.turns_hash.load(Ordering::Relaxed) })
 }
 
 /// How a run ended, from the process's status (none: it was killed) and from what the runtime left.
@@ -321,6 +329,7 @@ pub fn outcome_of(
             outcome::DEADLOCK => Outcome::Deadlock(parties()),
             outcome::PARKED => Outcome::Parked(parties()),
             outcome::DIVERGED => Outcome::Diverged(parties()),
+            outcome::TOO_MANY_THREADS => Outcome::TooManyThreads,
             _ => Outcome::Stuck(parties()),
         },
         Some(status) => Outcome::Ended(status),
@@ -353,6 +362,10 @@ fn parties(region: &Region, entries: &[PartyEntry], diverged: bool) -> Vec<Steer
 fn site(region: &Region, pc: u64) -> String {
     place_of(&modules(region), pc).unwrap_or_else(|| format!("{pc:#x}"))
 }
+
+/// What is said about a program that makes too many threads.
+pub const TOO_MANY_THREADS: &str =
+    "it made more threads than a steered run can follow (65,536 in all); let it make fewer";
 
 /// Hash by which the runtime knows a thread.
 pub fn thread_hash(name: &str) -> u64 {

@@ -29,7 +29,7 @@ fn change(path: u64, ordinal: u32) -> Option<u64> {
 
 pub fn pick(sched: &mut Sched, skip_yielded: bool) -> u32 {
     let last = sched.last as usize;
-    if last < sched.used {
+    if last < sched.entries.used() {
         // SAFETY: listed threads stay valid.
         let (path, steps) =
             unsafe { ((*sched.entries[last].thread).path, (*sched.entries[last].thread).steps) };

@@ -29,7 +29,7 @@ pub fn looks_ahead(number: u32) -> bool {
     matches!(number, strategy::POS | strategy::SURW)
 }
 
-/// Picks one of the `count` (two or more) eligible threads.
+/// Picks one of the `count` (two or more) eligible threads. `queue` mostly has its own way ([`queue::head`]).
 pub fn pick(sched: &mut Sched, skip_yielded: bool, count: usize) -> u32 {
     match sched.strategy {
         strategy::ROUND_ROBIN => round_robin::pick(sched, skip_yielded),
@@ -54,7 +54,7 @@ pub fn chosen(sched: &mut Sched, index: usize) {
 
 /// The eligible threads, in order of creation.
 pub fn candidates(sched: &Sched, skip_yielded: bool) -> impl Iterator<Item = usize> + '_ {
-    (0..sched.used).filter(move |&i| {
+    sched.entries.living().filter(move |&i| {
         let entry = &sched.entries[i];
         entry.eligible() && !(skip_yielded && entry.yielded)
     })

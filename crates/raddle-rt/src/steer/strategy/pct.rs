@@ -28,7 +28,7 @@ pub fn pick(sched: &mut Sched, skip_yielded: bool) -> u32 {
     let now = sched.decisions;
     if let Some(i) = sched.change_points.iter().position(|&point| point == now) {
         // Initial priorities have the top bit set; the i-th change gives priority i.
-        if (sched.last as usize) < sched.used {
+        if (sched.last as usize) < sched.entries.used() {
             let last = sched.last as usize;
             sched.entries[last].priority = i as u64;
         }

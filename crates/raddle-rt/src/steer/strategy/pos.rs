@@ -17,7 +17,8 @@ use raddle_wire::step;
 
 pub fn pick(sched: &mut Sched, skip_yielded: bool) -> u32 {
     // In order of creation, whatever the order of arrival: the same seed gives the same numbers.
-    for i in 0..sched.used {
+    for n in 0..sched.entries.live_count() {
+        let i = sched.entries.nth(n);
         if sched.entries[i].eligible() && !sched.entries[i].drawn {
             sched.entries[i].priority = sched.next_random();
             sched.entries[i].drawn = true;
@@ -29,7 +30,8 @@ pub fn pick(sched: &mut Sched, skip_yielded: bool) -> u32 {
 pub fn chosen(sched: &mut Sched, index: usize) {
     let went = sched.entries[index].request;
     let reads = |kind| matches!(kind, step::LOAD | step::READ_LOCK | step::READ);
-    for i in 0..sched.used {
+    for n in 0..sched.entries.live_count() {
+        let i = sched.entries.nth(n);
         let other = sched.entries[i].request;
         let races =
             went.object != 0 && other.object == went.object && !(reads(went.kind) && reads(other.kind));

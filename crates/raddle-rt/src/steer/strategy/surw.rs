@@ -90,17 +90,14 @@ fn interesting(sched: &Sched, index: usize) -> bool {
 
 /// Chooses whose interesting operation comes next.
 fn intend(sched: &mut Sched) {
-    let alive = |sched: &Sched, i: usize| !matches!(sched.entries[i].phase, Phase::Ended | Phase::Free);
-    let total: u64 = (0..sched.used).filter(|&i| alive(sched, i)).map(|i| sched.entries[i].weight).sum();
+    let total: u64 = sched.entries.people().map(|entry| entry.weight).sum();
     sched.walk.intended = NOBODY;
     if total == 0 {
         return;
     }
     let mut left = sched.next_random() % total;
-    for i in 0..sched.used {
-        if !alive(sched, i) {
-            continue;
-        }
+    for n in 0..sched.entries.live_count() {
+        let i = sched.entries.nth(n);
         let weight = sched.entries[i].weight;
         if left < weight {
             sched.walk.intended = i as u32;
