@@ -4,7 +4,7 @@
 //! waited for: if nobody waits, the turn *lies open*, and whoever comes first takes it. The order therefore depends on
 //! arrival, stays close to that of a free run and costs least, but a repetition needs the recorded order.
 //!
-//! Deviation: a thread that has been served may go on for a *slice* of up to [`SLICE_MAX`] operations, drawn anew each
+//! Deviation: a thread that has been served may go on for a *slice* of up to 128 operations, drawn anew each
 //! time, before the next in line is served. Handing over after every operation would cost a switch of threads for each
 //! of them, tens of times the operation itself, and a free run does not do that either. A thread that does not come back for its
 //! slice does not hold the others up: after [`OPEN_US`] the first in line takes the turn. Waits with a time limit are
@@ -14,7 +14,7 @@ use crate::steer::state::{self, NOBODY, Phase, Sched};
 use crate::thread::Thread;
 
 /// Slices are powers of two up to this.
-const SLICE_MAX_BITS: u64 = 5;
+const SLICE_MAX_BITS: u64 = 7;
 /// So long the turn lies open for the thread that had it.
 const OPEN_US: u64 = 60;
 /// Who is far back in line need not look so often.

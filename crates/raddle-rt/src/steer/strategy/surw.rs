@@ -79,8 +79,12 @@ pub fn born(sched: &mut Sched, parent: u32, child: u32) {
         return;
     }
     let weight = sched.entries[child as usize].weight;
-    let parent = &mut sched.entries[parent as usize];
-    parent.weight = parent.weight.saturating_sub(weight);
+    let before = sched.entries[parent as usize].weight;
+    sched.entries[parent as usize].weight = before.saturating_sub(weight);
+    // An intention for the parent was one for what it and its descendants have left: the child takes its share of it.
+    if sched.walk.intended == parent && before > 0 && sched.next_random() % before < weight {
+        sched.walk.intended = child;
+    }
 }
 
 fn interesting(sched: &Sched, index: usize) -> bool {
