@@ -1,5 +1,5 @@
 //! Steered runs of the corpus in the default test run: the same seed gives the same run, and demos are given again. Every sixth
-//! case, a few times; with `RADDLE_TEST_CASES=N` all cases, N times. The whole thing at any size is
+//! case of some folders, and the programs for replays, a few times; with `RADDLE_TEST_CASES=N` all cases, N times. The whole thing at any size is
 //! `cargo xtask corpus --determinism N` and `--replay N`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -10,6 +10,7 @@ use xtask::corpus::{known_failures, manifest};
 
 const RUNS: u32 = 4;
 const EVERY: usize = 6;
+const SAMPLED: [&str; 5] = ["classes/", "deadlock/", "explore/", "figures/", "litmus/"];
 
 fn trials() -> anyhow::Result<Vec<Trial>> {
     let runner = Runner {
@@ -25,8 +26,13 @@ fn trials() -> anyhow::Result<Vec<Trial>> {
         let cases = manifest::all(&runner.corpus)?;
         let cases = cases.into_iter().filter(|case| !case.slow && check.applies(case));
         for (number, case) in cases.enumerate() {
-            // What is there for replays is always replayed.
-            let due = asked.is_some() || number % EVERY == 0 || case.name.starts_with("replay/");
+            let sampled = SAMPLED.iter().any(|folder| case.name.starts_with(folder)) && number % EVERY == 0;
+            let due = match check {
+                _ if asked.is_some() => true,
+                Check::Determinism(_) => sampled,
+                // What is there for replays is always replayed.
+                Check::Replay(_) => case.name.starts_with("replay/"),
+            };
             if !due {
                 continue;
             }
