@@ -52,7 +52,7 @@ static void *send_stream(void *argument) {
 static void take_message(void) {
     char first[4] = "", second[5] = "", third[32] = "";
     struct iovec pieces[3] = {{first, 3}, {second, 4}, {third, 31}};
-    struct sockaddr_un from;
+    struct sockaddr_un from = {0};
     char control[128];
     struct msghdr message = {.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = pieces, .msg_iovlen = 3, .msg_control = control, .msg_controllen = sizeof control};
     long bytes = recvmsg(receiver, &message, 0);

@@ -41,8 +41,7 @@ mod tests {
     #[test]
     fn lines_lead_to_code_and_back() {
         let program = std::env::current_exe().unwrap();
-        let line = line!();
-        let found = code_of_line(&program, "symbols/lines.rs", line).unwrap();
+        let found = code_of_line(&program, "symbols/lines.rs", line!()).unwrap();
         assert!(!found.is_empty(), "a test is built with debug information");
         assert!(found.iter().all(|&(start, end)| start < end));
         assert_eq!(code_of_line(&program, "symbols/lines.rs", 1), Ok(Vec::new()), "a comment has no code");

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { THREADS_MAX = 8, NOTES_MAX = 1024 };
+enum { THREADS_MAX = 8, NOTES_MAX = 1 << 15 };
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int variables[4], own[THREADS_MAX][16], noted;
 static char notes[NOTES_MAX + 1];
