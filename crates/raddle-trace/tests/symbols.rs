@@ -192,3 +192,27 @@ fn a_rebuilt_file_gives_no_lines() {
     assert_eq!(symbolizer.frames(start + 4)[0].line, None);
     assert!(symbolizer.problems()[0].contains("rebuilt"), "{:?}", symbolizer.problems());
 }
+
+/// Functions all over a program with much debug information, this one or the one named by `RADDLE_TEST_PROGRAM`: a gigabyte
+/// is enough.
+#[test]
+fn symbolising_stays_below_a_gigabyte() {
+    let path = std::env::var_os("RADDLE_TEST_PROGRAM").map(PathBuf::from);
+    let path = path.unwrap_or_else(|| std::env::current_exe().unwrap());
+    let mut program = Program::of(&path, &path);
+    let functions: Vec<u64> = {
+        let object = object::File::parse(&program.object[..]).unwrap();
+        let functions = object.symbols().filter(|symbol| symbol.is_definition() && symbol.size() > 16);
+        let text = functions.filter(|symbol| symbol.kind() == object::SymbolKind::Text);
+        text.map(|symbol| BIAS + symbol.address() + 8).collect()
+    };
+    program.object = Vec::new();
+    let stride = functions.len().div_ceil(20_000).max(1);
+    let asked = functions.iter().step_by(stride);
+    let with_lines = asked.filter(|&&pc| program.symbolizer.frames(pc)[0].line.is_some()).count();
+    assert!(with_lines > 100, "{} has debug information", path.display());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kib: u64 = peak.trim().trim_end_matches("kB").trim().parse().unwrap();
+    assert!(kib < 1 << 20, "{kib} KiB for {with_lines} places");
+}
