@@ -37,6 +37,15 @@ pub enum Phase {
     Ended,
 }
 
+/// What a thread that waits for its turn has been told, or says.
+pub mod grant {
+    pub const NONE: u32 = 0;
+    /// It is the thread's turn.
+    pub const GIVEN: u32 = 1;
+    /// The thread sleeps, or is about to.
+    pub const ASLEEP: u32 = 2;
+}
+
 pub struct Entry {
     pub phase: Phase,
     pub thread: *mut Thread,
@@ -76,7 +85,7 @@ impl Entry {
             index: 0,
             os_tid: 0,
             request: Request { kind: step::NONE, object: 0, pc: 0 },
-            grant: AtomicU32::new(0),
+            grant: AtomicU32::new(grant::NONE),
             on_cycle: false,
             waits_on: 0,
             woken: false,

@@ -2,7 +2,7 @@
 
 use super::objects::{BARRIERS_MAX, Barrier, release};
 use super::roster::Roster;
-pub use super::roster::{Entry, NOBODY, Phase};
+pub use super::roster::{Entry, NOBODY, Phase, grant};
 use super::{Request, debugger, journal, profile, schedule, strategy};
 use crate::spin::{Spin, SpinGuard};
 use crate::thread::Thread;
@@ -126,6 +126,8 @@ pub enum Grant {
 
 /// A thread that takes this many turns in a row while others could is treated as if it had yielded: it spins.
 const SPIN_TURNS_MAX: u32 = 200;
+/// Under `queue` a slice is no spinning.
+const SPIN_TURNS_MAX_QUEUE: u32 = 2 * strategy::queue::SLICE_MAX;
 
 impl Sched {
     pub fn entry(&mut self, thread: &Thread) -> &mut Entry {
@@ -148,7 +150,7 @@ impl Sched {
         let ticket = self.tickets;
         let entry = &mut self.entries[me as usize];
         entry.request = request;
-        entry.grant.store(0, Ordering::Relaxed);
+        entry.grant.store(grant::NONE, Ordering::Relaxed);
         if !matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
             // A thread that is woken for its turn comes by here again: its operation is not a new one.
             if entry.phase != Phase::Waiting {
@@ -216,7 +218,7 @@ impl Sched {
         if self.profiled {
             profile::count(thread, self.entries[me as usize].request.object);
         }
-        if self.run_length > SPIN_TURNS_MAX {
+        if self.run_length > if self.is_queue() { SPIN_TURNS_MAX_QUEUE } else { SPIN_TURNS_MAX } {
             self.lets_others_go(me as usize);
         }
         if self.replay.active() {
@@ -331,7 +333,10 @@ impl Sched {
     pub fn wake(&mut self, index: usize) {
         let entry = &mut self.entries[index];
         if entry.phase != Phase::Running {
-            entry.grant.store(1, Ordering::Release);
+            if entry.grant.swap(grant::GIVEN, Ordering::AcqRel) != grant::ASLEEP {
+                // It is awake and sees the grant by itself.
+                return;
+            }
             let word = core::ptr::from_ref(&entry.grant);
             let before = core::mem::replace(&mut self.woken, word);
             if !before.is_null() && before != word {

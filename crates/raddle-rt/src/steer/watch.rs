@@ -3,7 +3,7 @@
 //! A chosen thread may be asleep in the kernel, in a system call that only the outside world ends. Whoever waits looks
 //! after a while: if the chosen thread is asleep, it is passed over until it comes back.
 
-use super::state::{self, NOBODY, Phase};
+use super::state::{self, NOBODY, Phase, grant};
 use super::{schedule, strategy};
 use crate::real;
 use crate::thread::Thread;
@@ -24,19 +24,24 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 static CHANGED_MS: AtomicU64 = AtomicU64::new(0);
 
 pub fn sleep_until_granted(thread: &Thread) {
-    let grant = {
+    let word = {
         let mut sched = state::lock();
         core::ptr::from_ref(&sched.entry(thread).grant)
     };
     // SAFETY: entries live in a static table.
-    let grant = unsafe { &*grant };
-    while grant.load(Ordering::Acquire) == 0 {
+    let word = unsafe { &*word };
+    loop {
+        // Whoever gives the grant wakes only who has said that it sleeps.
+        let said = word.compare_exchange(grant::NONE, grant::ASLEEP, Ordering::AcqRel, Ordering::Acquire);
+        if said == Err(grant::GIVEN) {
+            return;
+        }
         let (wait_us, in_line) = match strategy::queue::patience_us(thread) {
             Some(short) => (short, true),
             None => (LOOK_AFTER_US, false),
         };
-        real::futex_wait_private(grant, 0, wait_us);
-        if grant.load(Ordering::Acquire) == 0 {
+        real::futex_wait_private(word, grant::ASLEEP, wait_us);
+        if word.load(Ordering::Acquire) != grant::GIVEN {
             if crate::demo::has_signal(thread) {
                 return;
             }

@@ -4,7 +4,7 @@
 //! waited for: if nobody waits, the turn *lies open*, and whoever comes first takes it. The order therefore depends on
 //! arrival, stays close to that of a free run and costs least, but a repetition needs the recorded order.
 //!
-//! Deviation: a thread that has been served may go on for a *slice* of up to 128 operations, drawn anew each
+//! Deviation: a thread that has been served may go on for a *slice* of up to 512 operations, drawn anew each
 //! time, before the next in line is served. Handing over after every operation would cost a switch of threads for each
 //! of them, tens of times the operation itself, and a free run does not do that either. A thread that does not come back for its
 //! slice does not hold the others up: after [`OPEN_US`] the first in line takes the turn. Waits with a time limit are
@@ -13,8 +13,9 @@
 use crate::steer::state::{self, NOBODY, Phase, Sched};
 use crate::thread::Thread;
 
-/// Slices are powers of two up to this.
-const SLICE_MAX_BITS: u64 = 7;
+/// Slices are powers of two up to [`SLICE_MAX`].
+const SLICE_MAX_BITS: u64 = 9;
+pub const SLICE_MAX: u32 = 1 << SLICE_MAX_BITS;
 /// So long the turn lies open for the thread that had it.
 const OPEN_US: u64 = 60;
 /// Who is far back in line need not look so often.
@@ -46,13 +47,20 @@ pub fn pick(sched: &Sched, skip_yielded: bool) -> u32 {
     super::candidates(sched, skip_yielded).min_by_key(|&i| sched.entries[i].ticket).unwrap_or(0) as u32
 }
 
-/// A thread has finished its operation: may it go on? Draws a new slice when it has just been served.
+/// A thread has finished its operation: may it go on? Draws a new slice when it has just been served, or when its slice is
+/// over and nobody is in line.
 pub fn keeps(sched: &mut Sched, me: usize) -> bool {
     if sched.run_length == 1 {
-        sched.slice = 1 << (sched.next_random() % (SLICE_MAX_BITS + 1));
+        sched.slice = draw(sched);
+    } else if sched.run_length >= sched.slice && head(sched) == NOBODY {
+        sched.slice = sched.run_length + draw(sched);
     }
     let entry = &sched.entries[me];
     entry.phase == Phase::Running && !entry.yielded && sched.run_length < sched.slice
+}
+
+fn draw(sched: &mut Sched) -> u32 {
+    1 << (sched.next_random() % (SLICE_MAX_BITS + 1))
 }
 
 /// A thread has come while the turn lies open. True: it has been settled who is next, or that it goes on lying open.
