@@ -40,14 +40,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     )?;
     step("tests");
     if has_nextest() {
-        project::run(project::cargo().args([
-            "nextest",
-            "run",
-            "--workspace",
-            "--exclude",
-            "raddle-rt",
-            "--no-fail-fast",
-        ]))?;
+        project::run(
+            project::cargo()
+                .args(["nextest", "run", "--workspace", "--exclude", "raddle-rt", "--no-fail-fast"])
+                .arg(format!("--test-threads={}", threads())),
+        )?;
         project::run(project::cargo().args([
             "test",
             "--workspace",
@@ -67,6 +64,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     eprintln!("xtask: all good after {} s", start.elapsed().as_secs());
     Ok(())
+}
+
+/// One more than there are processors: programs of the corpus sleep a good part of their time.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, |processors| processors.get() + 1)
 }
 
 fn step(name: &str) {
