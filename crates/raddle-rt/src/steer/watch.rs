@@ -30,25 +30,24 @@ pub fn sleep_until_granted(thread: &Thread) {
     };
     // SAFETY: entries live in a static table.
     let word = unsafe { &*word };
+    let mut looks = 0;
     loop {
         // Whoever gives the grant wakes only who has said that it sleeps.
         let said = word.compare_exchange(grant::NONE, grant::ASLEEP, Ordering::AcqRel, Ordering::Acquire);
         if said == Err(grant::GIVEN) {
             return;
         }
-        let (wait_us, in_line) = match strategy::queue::patience_us(thread) {
-            Some(short) => (short, true),
-            None => (LOOK_AFTER_US, false),
-        };
-        real::futex_wait_private(word, grant::ASLEEP, wait_us);
+        let in_line = strategy::queue::patience(thread, looks);
+        looks += 1;
+        real::futex_wait_private(word, grant::ASLEEP, in_line.map_or(LOOK_AFTER_US, |patience| patience.us));
         if word.load(Ordering::Acquire) != grant::GIVEN {
             if crate::demo::has_signal(thread) {
                 return;
             }
-            if in_line || state::lock().is_queue() {
+            if in_line.is_some() || state::lock().is_queue() {
                 strategy::queue::claim(thread, in_line);
             }
-            if !in_line {
+            if in_line.is_none() {
                 look();
             }
         }

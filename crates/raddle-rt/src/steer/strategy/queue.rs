@@ -7,7 +7,7 @@
 //! Deviation: a thread that has been served may go on for a *slice* of up to 512 operations, drawn anew each
 //! time, before the next in line is served. Handing over after every operation would cost a switch of threads for each
 //! of them, tens of times the operation itself, and a free run does not do that either. A thread that does not come back for its
-//! slice does not hold the others up: after [`OPEN_US`] the first in line takes the turn. Waits with a time limit are
+//! slice does not hold the others up: after [`OPEN_US`] without an operation the first in line takes the turn. Waits with a time limit are
 //! served when nobody else is in line, and look after themselves ([`claim`]).
 
 use crate::steer::state::{self, NOBODY, Phase, Sched};
@@ -20,6 +20,8 @@ pub const SLICE_MAX: u32 = 1 << SLICE_MAX_BITS;
 const OPEN_US: u64 = 60;
 /// Who is far back in line need not look so often.
 const OPEN_US_MAX: u64 = 5_000;
+/// So often does the time between looks double.
+const LOOKS_DOUBLING_MAX: u32 = 3;
 
 /// The first in line: of the threads that wait for their turn the one that came first, yielded ones last; then, if nobody is
 /// on the way, those that could give up.
@@ -80,8 +82,17 @@ pub fn arrived(sched: &mut Sched, me: usize) -> bool {
     sched.entries[last].phase == Phase::Running && sched.run_length < sched.slice
 }
 
-/// How long a thread in line sleeps before it looks whether the turn lies open; `None`: it is not in line.
-pub fn patience_us(thread: &Thread) -> Option<u64> {
+/// What a thread in line goes by while it sleeps.
+#[derive(Clone, Copy)]
+pub struct Patience {
+    /// How long it sleeps before it looks whether the turn lies open.
+    pub us: u64,
+    /// Decisions until now: if there are more when it looks, whoever has the slice makes use of it.
+    decisions: u64,
+}
+
+/// `None`: the thread is not in line. Each time that it has looked for nothing (`looks`) it sleeps longer.
+pub fn patience(thread: &Thread, looks: u32) -> Option<Patience> {
     let mut sched = state::lock();
     if !sched.is_queue() || sched.replay.active() {
         return None;
@@ -94,18 +105,21 @@ pub fn patience_us(thread: &Thread) -> Option<u64> {
     let ahead =
         sched.entries.people().filter(|entry| entry.phase == Phase::Waiting && entry.ticket < ticket).count()
             as u64;
-    Some((OPEN_US * (1 + ahead)).min(OPEN_US_MAX))
+    let us = (OPEN_US * (1 + ahead) << looks.min(LOOKS_DOUBLING_MAX)).min(OPEN_US_MAX);
+    Some(Patience { us, decisions: sched.decisions })
 }
 
 /// The turn may have been lying open for long enough. A thread that waits with a time limit takes it for itself if nobody is
 /// in line.
-pub fn claim(thread: &Thread, in_line: bool) {
+pub fn claim(thread: &Thread, in_line: Option<Patience>) {
     let mut sched = state::lock();
     if sched.chosen != NOBODY || sched.replay.active() {
         return;
     }
-    if in_line {
-        sched.choose();
+    if let Some(patience) = in_line {
+        if patience.decisions == sched.decisions {
+            sched.choose();
+        }
     } else if sched.entry(thread).phase == Phase::AsideTimed && head(&sched) == NOBODY {
         sched.chosen = thread.sched;
         sched.wake(thread.sched as usize);
