@@ -201,4 +201,9 @@ impl std::error::Error for EvalError {}
 /// evaluated now: that laziness is what makes `P(n) = a -> P(n+1)` a term instead of an endless computation.
 pub trait Definitions {
     fn unfold(&mut self, call: CallId, arena: &mut Processes) -> Result<ProcId, EvalError>;
+
+    /// About how many bytes are held for the calls made so far; counted against the limit for leaves.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
 }

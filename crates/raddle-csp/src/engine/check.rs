@@ -71,6 +71,7 @@ impl<'a> Checker<'a> {
     ) -> Checker<'a> {
         let mut compiler = Compiler::new(arena, definitions, options.leaf_states_max);
         compiler.cancelled_by(options.cancel.clone());
+        compiler.limited_to(options.leaf_memory_max_bytes);
         Checker { compiler, options }
     }
 

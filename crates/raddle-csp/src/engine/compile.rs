@@ -74,6 +74,11 @@ impl<'a> Compiler<'a> {
         self.firing.cancel = cancel;
     }
 
+    /// Makes leaves that need more memory an error.
+    pub fn limited_to(&mut self, bytes: u64) {
+        self.firing.memory_max_bytes = bytes;
+    }
+
     pub fn arena(&mut self) -> &mut Processes {
         self.firing.arena
     }
@@ -359,12 +364,16 @@ impl<'a> Compiler<'a> {
         let machine = match *self.firing.arena.get(p) {
             Process::Compress(how, q) => {
                 let inner = self.compile(q)?;
-                let machine = explicate(&inner, &name, self.leaf_states_max, || self.firing.go_on())?;
+                let machine = explicate(&inner, &name, self.leaf_states_max, |states, bytes| {
+                    self.firing.room_for(&name, states, bytes)
+                })?;
                 compress::compress(how, &machine, &name, self.leaf_states_max)?
             }
             _ => {
                 let inner = self.compile(p)?;
-                bisimulation::strong(&explicate(&inner, &name, self.leaf_states_max, || self.firing.go_on())?)
+                bisimulation::strong(&explicate(&inner, &name, self.leaf_states_max, |states, bytes| {
+                    self.firing.room_for(&name, states, bytes)
+                })?)
             }
         };
         let machine = Arc::new(machine);
@@ -376,7 +385,9 @@ impl<'a> Compiler<'a> {
     pub fn machine(&mut self, p: ProcId, reduce: bool) -> Result<Machine, CheckError> {
         let model = self.compile(p)?;
         let name = describe::term(self.firing.arena, p);
-        let machine = explicate(&model, &name, self.leaf_states_max, || self.firing.go_on())?;
+        let machine = explicate(&model, &name, self.leaf_states_max, |states, bytes| {
+            self.firing.room_for(&name, states, bytes)
+        })?;
         Ok(if reduce { bisimulation::strong(&machine) } else { machine })
     }
 }

@@ -16,25 +16,28 @@ pub fn explicate(
     model: &Model,
     name: &str,
     limit: usize,
-    go_on: impl Fn() -> Result<(), CheckError>,
+    room: impl Fn(usize, u64) -> Result<(), CheckError>,
 ) -> Result<Machine, CheckError> {
-    with_words!(model.words(), W => explore::<W>(model, name, limit, &go_on))
+    with_words!(model.words(), W => explore::<W>(model, name, limit, &room))
 }
 
 fn explore<const W: usize>(
     model: &Model,
     name: &str,
     limit: usize,
-    go_on: &dyn Fn() -> Result<(), CheckError>,
+    room: &dyn Fn(usize, u64) -> Result<(), CheckError>,
 ) -> Result<Machine, CheckError> {
     let mut number: FxHashMap<Key<W>, State> = FxHashMap::default();
     let mut order: Vec<Key<W>> = vec![model.initial()];
     number.insert(order[0], 0);
     let mut lists: Vec<Vec<(EventId, State)>> = Vec::new();
     let mut omega = None;
+    let mut transitions = 0;
     let mut at = 0;
     while at < order.len() {
-        go_on()?;
+        // Twice in the index and once in the list, with the room hash tables keep free.
+        let bytes = order.len() * (24 * W + 8) + 40 * lists.len() + 8 * transitions;
+        room(order.len(), bytes as u64)?;
         let key = order[at];
         if model.is_terminated(&key) {
             omega = Some(at as State);
@@ -53,6 +56,7 @@ fn explore<const W: usize>(
         if order.len() > limit {
             return Err(CheckError::TooManyStates { name: name.to_string(), limit });
         }
+        transitions += list.len();
         lists.push(list);
         at += 1;
     }

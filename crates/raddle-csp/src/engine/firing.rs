@@ -35,6 +35,10 @@ pub struct Firing<'a> {
     depth: usize,
     /// Set from outside to stop.
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Bytes of the remembered transitions.
+    known_bytes: u64,
+    /// The most bytes that exploring leaves may take.
+    pub memory_max_bytes: u64,
 }
 
 impl<'a> Firing<'a> {
@@ -47,6 +51,8 @@ impl<'a> Firing<'a> {
             open: FxHashSet::default(),
             depth: 0,
             cancel: None,
+            known_bytes: 0,
+            memory_max_bytes: u64::MAX,
         }
     }
 
@@ -56,6 +62,24 @@ impl<'a> Firing<'a> {
             Some(cancel) if cancel.load(Ordering::Relaxed) => Err(CheckError::Cancelled),
             _ => Ok(()),
         }
+    }
+
+    /// About how many bytes the terms, their definitions and their transitions take.
+    pub fn memory_bytes(&self) -> u64 {
+        self.arena.memory_bytes() + self.definitions.memory_bytes() + self.known_bytes
+    }
+
+    /// The same question for a machine of `bytes` that is being made of a composition.
+    pub fn room_for(&self, name: &str, states: usize, bytes: u64) -> Result<(), CheckError> {
+        self.go_on()?;
+        if self.memory_bytes() + bytes > self.memory_max_bytes {
+            return Err(self.too_large(name, states));
+        }
+        Ok(())
+    }
+
+    pub fn too_large(&self, name: &str, states: usize) -> CheckError {
+        CheckError::LeafMemory { name: name.to_owned(), states, limit_mb: self.memory_max_bytes >> 20 }
     }
 
     /// The body of a call, evaluated once.
@@ -85,6 +109,7 @@ impl<'a> Firing<'a> {
         list.sort_unstable();
         list.dedup();
         let list: Arc<[Transition]> = list.into();
+        self.known_bytes += 64 + 8 * list.len() as u64;
         self.known.insert(p, list.clone());
         Ok(list)
     }

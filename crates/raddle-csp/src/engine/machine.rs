@@ -74,6 +74,14 @@ impl Machine {
         let mut at = 0;
         while at < order.len() {
             firing.go_on()?;
+            if at % 64 == 0 {
+                // The machine itself, and the numbers of its terms.
+                let own = 12 * machine.transitions.len() + 32 * order.len();
+                if firing.memory_bytes() + own as u64 > firing.memory_max_bytes {
+                    let name = super::describe::term(firing.arena, root);
+                    return Err(firing.too_large(&name, order.len()));
+                }
+            }
             let term = order[at];
             if *firing.arena.get(term) == Process::Omega {
                 machine.omega = Some(at as State);

@@ -20,6 +20,13 @@
 //!
 //! Rules with resets change the mode of a controller for good and so lie on no loop; controllers need no back edges.
 //! Models with `prioritise` or `chase` on top are not reduced: there, steps of independent leaves are not independent.
+//!
+//! Closing is tried from every leaf, and the closures share most of what they ask: which rules a leaf is in, what blocks
+//! them, whether they may be used. Each worker keeps those answers in a [`Scratch`] while it is at one state, and the set
+//! itself until it asks about another.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
@@ -40,6 +47,8 @@ pub enum Preserve {
 
 /// Finds stubborn sets.
 pub struct Reduction<'m> {
+    /// Tells reductions apart, for what workers remember.
+    id: u64,
     combinator: &'m Combinator,
     effort: PartialOrder,
     preserve: Preserve,
@@ -111,11 +120,24 @@ impl<'m> Reduction<'m> {
             .iter()
             .map(|leaf| if leaf.is_controller { Default::default() } else { back_edges(&leaf.machine) })
             .collect();
-        Reduction { combinator, effort, preserve, involving, resetting, terminating, touched, back }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Reduction { id, combinator, effort, preserve, involving, resetting, terminating, touched, back }
     }
 
     /// A stubborn set for the state that leaves something out, if one is found.
     pub fn stubborn(&self, key: &[u64]) -> Option<LeafSet> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            // The search asks for the hidden and the visible steps of a state one after the other.
+            if scratch.reduction != self.id || scratch.key != key {
+                scratch.start(self, key);
+                scratch.answer = self.find(key, scratch);
+            }
+            scratch.answer.clone()
+        })
+    }
+
+    fn find(&self, key: &[u64], scratch: &mut Scratch) -> Option<LeafSet> {
         if self.combinator.is_terminated(key) {
             return None;
         }
@@ -125,7 +147,7 @@ impl<'m> Reduction<'m> {
         for seed in 0..leaves as u32 {
             set.clear(leaves);
             set.add(seed);
-            if let Some(enabled) = self.close(key, &mut set)
+            if let Some(enabled) = self.close(key, &mut set, scratch)
                 && enabled > 0
                 && set.list.len() < leaves
                 && best.as_ref().is_none_or(|(fewest, _)| enabled < *fewest)
@@ -145,8 +167,8 @@ impl<'m> Reduction<'m> {
     }
 
     /// Closes the set; the number of enabled rules in it, or `None` if the set may not be used.
-    fn close(&self, key: &[u64], set: &mut LeafSet) -> Option<usize> {
-        let mut enabled: Vec<u32> = Vec::new();
+    fn close(&self, key: &[u64], set: &mut LeafSet, scratch: &mut Scratch) -> Option<usize> {
+        scratch.enabled.clear();
         let mut at = 0;
         while at < set.list.len() {
             if at > 0 && self.effort == PartialOrder::Fast {
@@ -154,58 +176,166 @@ impl<'m> Reduction<'m> {
             }
             let leaf = set.list[at];
             at += 1;
-            let machine = &self.combinator.leaves[leaf as usize].machine;
-            let state = self.combinator.state_of(LeafId(leaf), key);
-            let pseudo = (machine.omega() == Some(state)).then_some((OMEGA, state));
-            let mut last = None;
-            for &(event, _) in machine.from(state).iter().chain(&pseudo) {
-                if last == Some(event) {
-                    continue;
+            self.look_at_leaf(key, leaf, scratch);
+            let (start, end) = match scratch.leaves[leaf as usize] {
+                LeafNote::Barred => return None,
+                LeafNote::Rules(start, end) => (start as usize, end as usize),
+                LeafNote::Unknown => (0, 0),
+            };
+            for &rule in &scratch.rules_of_leaves[start..end] {
+                match scratch.rules[rule as usize] {
+                    RuleNote::Blocked(first, last) => {
+                        let blockers = &scratch.blockers[first as usize..last as usize];
+                        if !blockers.iter().any(|&leaf| set.contains(leaf)) {
+                            set.add(blockers[0]);
+                        }
+                    }
+                    _ => {
+                        scratch.enabled.push(rule);
+                        for &leaf in &self.touched[rule as usize] {
+                            set.add(leaf);
+                        }
+                    }
                 }
-                last = Some(event);
-                for &rule in self.involving[leaf as usize].get(&event).map_or(&[][..], |l| l) {
-                    self.consider(key, rule, set, &mut enabled)?;
-                }
-            }
-            for &rule in &self.resetting[leaf as usize] {
-                self.consider(key, rule, set, &mut enabled)?;
-            }
-            for &rule in &self.terminating {
-                self.consider(key, rule, set, &mut enabled)?;
             }
         }
-        enabled.sort_unstable();
-        enabled.dedup();
-        Some(enabled.len())
+        scratch.enabled.sort_unstable();
+        scratch.enabled.dedup();
+        Some(scratch.enabled.len())
     }
 
-    fn consider(&self, key: &[u64], rule: u32, set: &mut LeafSet, enabled: &mut Vec<u32>) -> Option<()> {
-        let parts = &self.combinator.rules[rule as usize].parts;
-        let blocks = |&&(leaf, event): &&(LeafId, EventId)| !self.combinator.offers(leaf, event, key);
-        if parts.iter().filter(blocks).any(|&(leaf, _)| set.contains(leaf.0)) {
-            return Some(());
+    /// Notes the rules that a leaf may take part in, or that one of them bars it from every set.
+    fn look_at_leaf(&self, key: &[u64], leaf: u32, scratch: &mut Scratch) {
+        if !matches!(scratch.leaves[leaf as usize], LeafNote::Unknown) {
+            return;
         }
-        if let Some(&(blocker, _)) = parts.iter().find(blocks) {
-            set.add(blocker.0);
-            return Some(());
-        }
-        enabled.push(rule);
-        if self.preserve != Preserve::Deadlocks && self.combinator.rules[rule as usize].result != EventId::TAU
-        {
-            return None;
-        }
-        if self.preserve == Preserve::Failures {
-            let along_back_edge = parts.iter().any(|&(leaf, event)| {
-                self.back[leaf.0 as usize].contains(&(self.combinator.state_of(leaf, key), event))
-            });
-            if along_back_edge {
-                return None;
+        scratch.noted_leaves.push(leaf);
+        let machine = &self.combinator.leaves[leaf as usize].machine;
+        let state = self.combinator.state_of(LeafId(leaf), key);
+        let pseudo = (machine.omega() == Some(state)).then_some((OMEGA, state));
+        let start = scratch.rules_of_leaves.len();
+        let mut barred = false;
+        let mut last = None;
+        for &(event, _) in machine.from(state).iter().chain(&pseudo) {
+            if last == Some(event) {
+                continue;
+            }
+            last = Some(event);
+            for &rule in self.involving[leaf as usize].get(&event).map_or(&[][..], |l| l) {
+                barred |= self.look_at_rule(key, rule, scratch);
+                scratch.rules_of_leaves.push(rule);
             }
         }
-        for &leaf in &self.touched[rule as usize] {
-            set.add(leaf);
+        for &rule in self.resetting[leaf as usize].iter().chain(&self.terminating) {
+            barred |= self.look_at_rule(key, rule, scratch);
+            scratch.rules_of_leaves.push(rule);
         }
-        Some(())
+        scratch.leaves[leaf as usize] = if barred {
+            LeafNote::Barred
+        } else {
+            LeafNote::Rules(start as u32, scratch.rules_of_leaves.len() as u32)
+        };
+    }
+
+    /// Notes what a rule waits for; says whether it is enabled and must not be in a stubborn set.
+    fn look_at_rule(&self, key: &[u64], rule: u32, scratch: &mut Scratch) -> bool {
+        if !matches!(scratch.rules[rule as usize], RuleNote::Unknown) {
+            return matches!(scratch.rules[rule as usize], RuleNote::Barred);
+        }
+        scratch.noted_rules.push(rule);
+        let parts = &self.combinator.rules[rule as usize].parts;
+        let first = scratch.blockers.len() as u32;
+        for &(leaf, event) in parts {
+            if !self.combinator.offers(leaf, event, key) {
+                scratch.blockers.push(leaf.0);
+            }
+        }
+        let last = scratch.blockers.len() as u32;
+        let visible = || {
+            self.preserve != Preserve::Deadlocks
+                && self.combinator.rules[rule as usize].result != EventId::TAU
+        };
+        let along_back_edge = || {
+            self.preserve == Preserve::Failures
+                && parts.iter().any(|&(leaf, event)| {
+                    self.back[leaf.0 as usize].contains(&(self.combinator.state_of(leaf, key), event))
+                })
+        };
+        let note = if first < last {
+            RuleNote::Blocked(first, last)
+        } else if visible() || along_back_edge() {
+            RuleNote::Barred
+        } else {
+            RuleNote::Enabled
+        };
+        scratch.rules[rule as usize] = note;
+        matches!(note, RuleNote::Barred)
+    }
+}
+
+/// What is known about a rule in the state a worker is at.
+#[derive(Clone, Copy, Debug, Default)]
+enum RuleNote {
+    #[default]
+    Unknown,
+    Enabled,
+    /// Enabled, and no set that has it may be used.
+    Barred,
+    /// A range of [`Scratch::blockers`].
+    Blocked(u32, u32),
+}
+
+/// What is known about a leaf in the state a worker is at.
+#[derive(Clone, Copy, Debug, Default)]
+enum LeafNote {
+    #[default]
+    Unknown,
+    /// It is part of a barred rule.
+    Barred,
+    /// A range of [`Scratch::rules_of_leaves`].
+    Rules(u32, u32),
+}
+
+/// What a worker knows about the state it is at.
+#[derive(Debug, Default)]
+struct Scratch {
+    reduction: u64,
+    key: Vec<u64>,
+    answer: Option<LeafSet>,
+    rules: Vec<RuleNote>,
+    leaves: Vec<LeafNote>,
+    /// The rules and leaves that have a note.
+    noted_rules: Vec<u32>,
+    noted_leaves: Vec<u32>,
+    blockers: Vec<u32>,
+    rules_of_leaves: Vec<u32>,
+    enabled: Vec<u32>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+impl Scratch {
+    /// Forgets the state before.
+    fn start(&mut self, reduction: &Reduction, key: &[u64]) {
+        if self.reduction != reduction.id {
+            self.reduction = reduction.id;
+            self.rules = vec![RuleNote::Unknown; reduction.combinator.rules.len()];
+            self.leaves = vec![LeafNote::Unknown; reduction.combinator.leaves.len()];
+            self.noted_rules.clear();
+            self.noted_leaves.clear();
+        }
+        for rule in self.noted_rules.drain(..) {
+            self.rules[rule as usize] = RuleNote::Unknown;
+        }
+        for leaf in self.noted_leaves.drain(..) {
+            self.leaves[leaf as usize] = LeafNote::Unknown;
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.blockers.clear();
+        self.rules_of_leaves.clear();
     }
 }
 

@@ -25,6 +25,8 @@ pub struct CheckOptions {
     pub counterexamples: usize,
     /// Leaf processes (and compressed ones) with more states than this are an error, not an endless computation.
     pub leaf_states_max: usize,
+    /// Leaf processes whose terms, definitions and transitions need more bytes than this are an error, too. Estimated.
+    pub leaf_memory_max_bytes: u64,
     /// Give up, with an error, after this many state pairs.
     pub pairs_max: Option<u64>,
     /// Called from time to time while exploring, from the thread that called `check`.
@@ -41,6 +43,7 @@ impl Default for CheckOptions {
             spill_folder: None,
             counterexamples: 1,
             leaf_states_max: 2_000_000,
+            leaf_memory_max_bytes: 768 << 20,
             pairs_max: None,
             progress: None,
             cancel: None,
@@ -158,6 +161,10 @@ pub enum CheckError {
     UnguardedRecursion { name: String },
     #[error("{name} has more than {limit} states; raise the limit or check that its parameters are bounded")]
     TooManyStates { name: String, limit: usize },
+    #[error(
+        "{name} needs more than {limit_mb} MB of memory: {states} of its states are known and there are more; check that its parameters are bounded or raise the memory limit"
+    )]
+    LeafMemory { name: String, states: usize, limit_mb: u64 },
     #[error("stopped after {limit} state pairs, as asked")]
     PairLimit { limit: u64 },
     #[error("the state vector needs {bits} bits, more than the {limit} supported; compress some components")]

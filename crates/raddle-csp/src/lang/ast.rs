@@ -420,6 +420,10 @@ impl Ast {
         &self.exprs[id.index()].0
     }
 
+    pub fn set_expr(&mut self, id: ExprId, expr: Expr) {
+        self.exprs[id.index()].0 = expr;
+    }
+
     pub fn span(&self, id: ExprId) -> Span {
         self.exprs[id.index()].1
     }

@@ -94,10 +94,11 @@ builtins! {
     RelationalImage "relational_image" External "({(a, b)}) -> (a) -> {b}",
     RelationalInverseImage "relational_inverse_image" External "({(a, b)}) -> (b) -> {a}",
     Transpose "transpose" External "({(a, b)}) -> {(b, a)}",
+    TransitiveClosure "mtransclose" External "({(a, a)}, {a}) -> {(a, a)}",
 
     Prioritise "prioritise" External "(Proc, <{Event}>) -> Proc",
     PrioritiseNoCache "prioritise_nocache" External "(Proc, <{Event}>) -> Proc",
-    TimedPriority "timed_priority" External "(Proc) -> Proc",
+    TimedPriority "timed_priority" Always "(Proc) -> Proc",
     Chase "chase" TransparentOrExternal "(Proc) -> Proc",
     ChaseNoCache "chase_nocache" TransparentOrExternal "(Proc) -> Proc",
     Loop "loop" External "(Proc) -> Proc",
@@ -113,7 +114,6 @@ builtins! {
     LazyNorm "lazynorm" Transparent "(Proc) -> Proc",
 
     ModelCompress "model_compress" Refused "(Proc) -> Proc",
-    TransitiveClosure "mtransclose" Refused "({(a, a)}, {a}) -> {(a, a)}",
     Deter "deter" Refused "(Proc) -> Proc",
     FailureWatchdog "failure_watchdog" Refused "(Proc, {Event}, Event) -> Proc",
     TraceWatchdog "trace_watchdog" Refused "(Proc, {Event}, Event) -> Proc",

@@ -253,7 +253,9 @@ impl Script {
         let named = |name: &str| self.evaluator.place_of_call(name).unwrap_or(asked);
         match error {
             CheckError::Eval(error) => diagnostic_of(error, asked),
-            CheckError::UnguardedRecursion { ref name } | CheckError::TooManyStates { ref name, .. } => {
+            CheckError::UnguardedRecursion { ref name }
+            | CheckError::TooManyStates { ref name, .. }
+            | CheckError::LeafMemory { ref name, .. } => {
                 Diagnostic::error(Stage::Evaluation, named(name), error.to_string())
             }
             other => Diagnostic::error(Stage::Evaluation, asked, other.to_string()),

@@ -23,6 +23,7 @@ pub struct Processes {
     renamings: Vec<Arc<[(EventId, EventId)]>>,
     renaming_ids: FxHashMap<Arc<[(EventId, EventId)]>, RenamingId>,
     call_names: Vec<Arc<str>>,
+    bytes: u64,
 }
 
 impl Processes {
@@ -32,9 +33,16 @@ impl Processes {
             return id;
         }
         let id = ProcId(u32::try_from(self.terms.len()).expect("fewer than 2^32 terms"));
+        // The term stands in the list and in the index, which keeps some room free.
+        self.bytes += 3 * size_of::<Process>() as u64 + 16 + payload_bytes(&term);
         self.terms.push(term.clone());
         self.term_ids.insert(term, id);
         id
+    }
+
+    /// About how many bytes the terms and the names of calls take.
+    pub fn memory_bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub fn get(&self, id: ProcId) -> &Process {
@@ -105,7 +113,9 @@ impl Processes {
     /// A new call number; `name` is what diagnostics and counterexamples call it, e.g. `PHIL(3)`.
     pub fn fresh_call(&mut self, name: impl Into<Arc<str>>) -> CallId {
         let id = CallId(self.call_names.len() as u32);
-        self.call_names.push(name.into());
+        let name: Arc<str> = name.into();
+        self.bytes += name.len() as u64 + 48;
+        self.call_names.push(name);
         id
     }
 
@@ -298,4 +308,20 @@ impl Processes {
     pub fn compress(&mut self, compression: Compression, p: ProcId) -> ProcId {
         self.intern(Process::Compress(compression, p))
     }
+}
+
+/// What a term holds outside of itself.
+fn payload_bytes(term: &Process) -> u64 {
+    let pairs = match term {
+        Process::Prefix(list) => list.len(),
+        Process::InternalChoice(list) | Process::ExternalChoice(list) | Process::Interleave(list) => {
+            list.len()
+        }
+        Process::Parallel(list, _) => list.len(),
+        Process::Alphabetised(list) => list.len(),
+        Process::Linked(_, list, _) => list.len(),
+        Process::Prioritise(_, list) => list.len(),
+        _ => return 0,
+    };
+    16 + 8 * pairs as u64
 }

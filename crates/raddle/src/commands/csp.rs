@@ -84,6 +84,7 @@ struct Effort {
     #[arg(long, value_name = "N", default_value_t = default_workers())]
     workers: usize,
     /// Keep states in memory up to this size, then on disk (e.g. 500M, 4G); three quarters of what is free if not given.
+    /// Components have to fit, too; 768M if not given.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory_limit: Option<u64>,
     /// Folder for states on disk; the system's temporary folder if not given.
@@ -242,11 +243,17 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
         spill_folder: effort.spill_folder.clone(),
         pairs_max: effort.states_max,
         leaf_states_max: effort.component_states_max,
+        leaf_memory_max_bytes: effort
+            .memory_limit
+            .map_or(CheckOptions::default().leaf_memory_max_bytes, |limit| limit.max(COMPONENT_BYTES_MIN)),
         progress,
         cancel: Some(cancel),
         ..CheckOptions::default()
     })
 }
+
+/// Room for components whatever the limit: they have to be in memory.
+const COMPONENT_BYTES_MIN: u64 = 16 << 20;
 
 /// Three quarters of the memory that is free now, where the system tells: rather slow on disk than killed.
 fn free_memory_share() -> Option<u64> {

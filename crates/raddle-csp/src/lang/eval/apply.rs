@@ -33,7 +33,7 @@ impl Evaluator {
 
     /// Evaluates literals, known names and arithmetic on them. Delaying those would only build chains of thunks
     /// (`f(n-1, acc+1)`); failing ones are delayed, so that laziness is kept where it can be seen.
-    fn speculate(&self, expr: ExprId, env: &Env, depth: u32) -> Option<Value> {
+    pub(super) fn speculate(&self, expr: ExprId, env: &Env, depth: u32) -> Option<Value> {
         if depth > 8 {
             return None;
         }
@@ -84,12 +84,16 @@ impl Evaluator {
     pub(super) fn apply(&mut self, function: &Value, args: Vec<Slot>, span: Span) -> Result<Applied> {
         match function {
             Value::Builtin(builtin) => {
-                let values = args.iter().map(|slot| self.force(slot, span)).collect::<Result<Vec<_>>>()?;
+                if let Some(value) = self.lazy_builtin(*builtin, &args, span)? {
+                    return Ok(Applied::Value(value));
+                }
+                let values =
+                    args.iter().map(|slot| self.force_fully(slot, span)).collect::<Result<Vec<_>>>()?;
                 self.builtin(*builtin, &values, span).map(Applied::Value)
             }
             Value::Image(relation) => {
                 let wanted = match args.first() {
-                    Some(slot) => self.force(slot, span)?,
+                    Some(slot) => self.force_fully(slot, span)?,
                     None => return Err(Fault::new(span, "this function takes one argument")),
                 };
                 Ok(Applied::Value(image(relation, &wanted)))
@@ -137,7 +141,10 @@ impl Evaluator {
                     let mut values = Vec::with_capacity(groups.len());
                     for group in &groups {
                         values.push(
-                            group.iter().map(|slot| self.force(slot, span)).collect::<Result<Vec<_>>>()?,
+                            group
+                                .iter()
+                                .map(|slot| self.force_fully(slot, span))
+                                .collect::<Result<Vec<_>>>()?,
                         );
                     }
                     return Ok(Applied::Value(Value::Process(self.call(

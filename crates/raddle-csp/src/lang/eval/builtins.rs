@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::expr::endless_sequence;
+use super::env::{Slot, State, Thunk};
 use super::value::{List, Seq, Set, Value};
 use super::{Evaluator, Fault, Result};
 use crate::lang::ast::ExprId;
@@ -34,6 +34,46 @@ impl Evaluator {
             Builtin::Events => self.all_events(span)?,
             Builtin::EmptyMap => Value::Map(Rc::new(BTreeMap::new())),
             function => Value::Builtin(function),
+        })
+    }
+
+    /// The functions that do not look at all of their arguments, where the argument is not listed.
+    pub(super) fn lazy_builtin(
+        &mut self,
+        builtin: Builtin,
+        args: &[Slot],
+        span: Span,
+    ) -> Result<Option<Value>> {
+        if !matches!(
+            builtin,
+            Builtin::Head | Builtin::Tail | Builtin::Null | Builtin::Length | Builtin::Concat | Builtin::Elem
+        ) {
+            return Ok(None);
+        }
+        let Some(last) = args.last() else { return Ok(None) };
+        let sequence = self.force(last, span)?;
+        let lazy = matches!(sequence, Value::Stream(_) | Value::SeqFrom(_));
+        Ok(match builtin {
+            Builtin::Head | Builtin::Tail if lazy => match self.uncons(&sequence, span)? {
+                Some((head, _)) if builtin == Builtin::Head => Some(self.force(&head, span)?),
+                Some((_, tail)) => Some(self.force(&tail, span)?),
+                None => None,
+            },
+            Builtin::Null if lazy => Some(Value::Bool(false)),
+            Builtin::Length if lazy => Some(self.length(sequence, span)?),
+            Builtin::Concat if lazy => Some(self.concatenated(sequence, span)?),
+            // A listed sequence of listed sequences is joined at once.
+            Builtin::Elem if matches!(sequence, Value::Stream(_)) => {
+                let wanted = self.force_fully(&args[0], span)?;
+                let mut found = false;
+                self.each_of_endless(sequence, span, &mut |this, slot| {
+                    let item = this.force(slot, span)?;
+                    found = this.equal(&wanted, &item, span)?;
+                    Ok(!found)
+                })?;
+                Some(Value::Bool(found))
+            }
+            _ => None,
         })
     }
 
@@ -103,31 +143,33 @@ impl Evaluator {
                 Set::List(list) if list.items.is_empty() => Set::of(vec![Value::Seq(Seq::new(Vec::new()))]),
                 _ => Set::Sequences(Rc::new(set.clone())),
             }),
+            (Builtin::SeqOf, [Value::Set(Set::From(n))]) => Value::SeqFrom(*n),
             (Builtin::SeqOf, [Value::Set(set)]) => {
                 Value::Seq(Seq::new(self.listed(set, span)?.items.clone()))
             }
 
             (Builtin::Length, [Value::Seq(seq)]) => Value::Int(seq.items().len() as i64),
             (Builtin::Null, [Value::Seq(seq)]) => Value::Bool(seq.items().is_empty()),
-            (Builtin::Null, [Value::SeqFrom(_)]) => Value::Bool(false),
             (Builtin::Head, [Value::Seq(seq)]) => match seq.items().first() {
                 Some(first) => first.clone(),
                 None => return Err(Fault::new(span, "`head` of an empty sequence")),
             },
-            (Builtin::Head, [Value::SeqFrom(n)]) => Value::Int(*n),
             (Builtin::Tail, [Value::Seq(seq)]) => {
                 if seq.items().is_empty() {
                     return Err(Fault::new(span, "`tail` of an empty sequence"));
                 }
                 Value::Seq(seq.skip(1))
             }
-            (Builtin::Tail, [Value::SeqFrom(n)]) => Value::SeqFrom(n.saturating_add(1)),
             (Builtin::Concat, [Value::Seq(seq)]) => {
                 let mut all = Vec::new();
-                for part in seq.items() {
+                for (i, part) in seq.items().iter().enumerate() {
                     match part {
                         Value::Seq(part) => all.extend_from_slice(part.items()),
-                        Value::SeqFrom(_) => return Err(endless_sequence(span)),
+                        Value::SeqFrom(_) => {
+                            let rest = Slot::Value(Value::Seq(seq.skip(i)));
+                            let endless = Slot::Thunk(Thunk::new(State::Concat(rest)));
+                            return self.joined(Value::Seq(Seq::new(all)), endless, span);
+                        }
                         other => return Err(self.wrong_kind(span, "a sequence", other)),
                     }
                     self.check_size(span, all.len())?;
@@ -194,6 +236,16 @@ impl Evaluator {
                 Value::Set(Set::List(Rc::new(self.transposed(relation, span)?)))
             }
 
+            (Builtin::TransitiveClosure, [Value::Set(relation), Value::Set(among)]) => {
+                self.representatives(relation, among, span)?
+            }
+
+            (Builtin::Prioritise | Builtin::PrioritiseNoCache, [_, Value::Seq(order)])
+                if order.items().is_empty() =>
+            {
+                return Err(Fault::new(span, "`prioritise` needs at least one set of events")
+                    .note("the first set has the same priority as hidden events and termination"));
+            }
             (Builtin::Prioritise | Builtin::PrioritiseNoCache, [Value::Process(p), Value::Seq(order)]) => {
                 let order = order
                     .items()
@@ -265,6 +317,43 @@ impl Evaluator {
             }
         }
         Ok(out)
+    }
+
+    /// `mtransclose(R, S)`: the classes of the symmetric and transitive closure of `R`, as pairs of the representative
+    /// of a class in `S` and another of its elements in `S`. Which element represents a class is left open by FDR; here
+    /// it is the least.
+    fn representatives(&mut self, relation: &Set, among: &Set, span: Span) -> Result<Value> {
+        let pairs = self.pairs(relation, span)?;
+        let mut nodes: Vec<Value> = pairs.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let index = |value: &Value| nodes.binary_search(value).unwrap_or(0);
+        let mut parent: Vec<usize> = (0..nodes.len()).collect();
+        fn root(parent: &mut [usize], mut at: usize) -> usize {
+            while parent[at] != at {
+                parent[at] = parent[parent[at]];
+                at = parent[at];
+            }
+            at
+        }
+        for (a, b) in &pairs {
+            let (a, b) = (root(&mut parent, index(a)), root(&mut parent, index(b)));
+            parent[a.max(b)] = a.min(b);
+        }
+        let mut least: Vec<Option<usize>> = vec![None; nodes.len()];
+        let mut out = Vec::new();
+        // In order: the first element of a class that is met is its least.
+        for at in 0..nodes.len() {
+            if !self.member(&nodes[at], among, span)? {
+                continue;
+            }
+            let class = root(&mut parent, at);
+            match least[class] {
+                Some(first) => out.push(pair(nodes[first].clone(), nodes[at].clone())),
+                None => least[class] = Some(at),
+            }
+        }
+        Ok(Value::Set(Set::of(out)))
     }
 
     fn transposed(&mut self, relation: &Set, span: Span) -> Result<List> {

@@ -2,12 +2,13 @@
 //!
 //! An environment is a chain of frames, one for each construct that binds names. A slot holds a value or a thunk: an
 //! expression with its environment that is evaluated at most once, when somebody needs it. Thunks hold frames that
-//! hold thunks, in chains as long as the script likes; [`Frame`] is therefore dropped by a loop, not by recursion.
+//! hold thunks, and streams hold thunks that hold streams, in chains as long as the script likes; [`Frame`], [`Thunk`]
+//! and [`Stream`] are therefore dropped by a loop, not by recursion.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::value::Value;
+use super::value::{Stream, Value};
 use crate::lang::ast::{ExprId, PatId};
 use crate::lang::resolve::VarId;
 
@@ -38,17 +39,39 @@ pub enum State {
     Pending(ExprId, Env),
     /// The variable that a pattern binds in the value of another thunk.
     Part(Rc<Thunk>, PatId, VarId),
+    /// One sequence after another.
+    Append(Slot, Slot),
+    /// All elements of a sequence of sequences.
+    Concat(Slot),
+    /// What is left of a sequence comprehension.
+    Rest(Box<Generator>),
     Running,
     Done(Value),
 }
 
+/// A generator of a sequence comprehension on its way through its source.
+#[derive(Debug)]
+pub struct Generator {
+    /// The comprehension, and which of its statements this is.
+    pub expr: ExprId,
+    pub at: usize,
+    /// The sequence of values that are left.
+    pub source: Slot,
+    /// The frame of the statements before it.
+    pub frame: Rc<Frame>,
+}
+
 impl Thunk {
     pub fn pending(expr: ExprId, env: Env) -> Rc<Thunk> {
-        Rc::new(Thunk { state: RefCell::new(State::Pending(expr, env)) })
+        Thunk::new(State::Pending(expr, env))
+    }
+
+    pub fn new(state: State) -> Rc<Thunk> {
+        Rc::new(Thunk { state: RefCell::new(state) })
     }
 
     pub fn part(whole: Rc<Thunk>, pat: PatId, var: VarId) -> Rc<Thunk> {
-        Rc::new(Thunk { state: RefCell::new(State::Part(whole, pat, var)) })
+        Thunk::new(State::Part(whole, pat, var))
     }
 }
 
@@ -85,30 +108,66 @@ pub fn lookup(env: &Env, hops: u32, slot: u32) -> Slot {
     frame.as_ref().map_or(Slot::Empty, |f| f.get(slot))
 }
 
+/// What something that is gone held.
+#[derive(Debug)]
+enum Remains {
+    Frame(#[allow(dead_code)] Vec<Slot>, #[allow(dead_code)] Env),
+    Thunk(#[allow(dead_code)] State),
+    Stream(#[allow(dead_code)] Slot, #[allow(dead_code)] Slot),
+}
+
 thread_local! {
-    /// What frames that are gone held, waiting to be dropped by the outermost drop.
-    static GRAVE: RefCell<Vec<(Vec<Slot>, Env)>> = const { RefCell::new(Vec::new()) };
+    /// What is waiting to be dropped by the outermost drop.
+    static GRAVE: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
     static DIGGING: Cell<bool> = const { Cell::new(false) };
+}
+
+fn bury(remains: Remains) {
+    // During thread exit the storage may be gone; then recursion is all that is left.
+    let outermost = GRAVE.try_with(|grave| {
+        grave.borrow_mut().push(remains);
+        !DIGGING.replace(true)
+    });
+    if outermost != Ok(true) {
+        return;
+    }
+    while let Some(remains) = GRAVE.with(|grave| grave.borrow_mut().pop()) {
+        drop(remains);
+    }
+    DIGGING.set(false);
 }
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        let held = (std::mem::take(self.slots.get_mut()), self.parent.take());
-        if held.0.is_empty() && held.1.is_none() {
+        let (slots, parent) = (std::mem::take(self.slots.get_mut()), self.parent.take());
+        if !slots.is_empty() || parent.is_some() {
+            bury(Remains::Frame(slots, parent));
+        }
+    }
+}
+
+impl Drop for Thunk {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        // Frames bury what they hold themselves.
+        let deep = match state {
+            State::Pending(..) | State::Running => false,
+            State::Done(value) => value.is_lazy(),
+            State::Part(..) | State::Append(..) | State::Concat(_) | State::Rest(_) => true,
+        };
+        if deep {
+            bury(Remains::Thunk(std::mem::replace(state, State::Running)));
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if matches!((&self.head, &self.rest), (Slot::Value(head), Slot::Empty) if !head.is_lazy()) {
             return;
         }
-        // During thread exit the storage may be gone; then recursion is all that is left.
-        let outermost = GRAVE.try_with(|grave| {
-            grave.borrow_mut().push(held);
-            !DIGGING.replace(true)
-        });
-        if outermost != Ok(true) {
-            return;
-        }
-        while let Some(held) = GRAVE.with(|grave| grave.borrow_mut().pop()) {
-            drop(held);
-        }
-        DIGGING.set(false);
+        let head = std::mem::replace(&mut self.head, Slot::Empty);
+        bury(Remains::Stream(head, std::mem::replace(&mut self.rest, Slot::Empty)));
     }
 }
 
@@ -134,6 +193,25 @@ mod tests {
             env = Some(Frame::new(id, 0, env));
         }
         drop(env);
+    }
+
+    #[test]
+    fn a_million_cells_are_dropped_without_recursion() {
+        let mut rest = Slot::Empty;
+        for n in 0..1_000_000 {
+            let cell = Value::Stream(Rc::new(Stream::new(Slot::Value(Value::Int(n)), rest)));
+            rest = if n % 2 == 0 { Slot::Value(cell) } else { Slot::Thunk(Thunk::new(State::Done(cell))) };
+        }
+        drop(rest);
+    }
+
+    #[test]
+    fn a_million_appends_are_dropped_without_recursion() {
+        let mut left = Slot::Empty;
+        for _ in 0..1_000_000 {
+            left = Slot::Thunk(Thunk::new(State::Append(left, Slot::Empty)));
+        }
+        drop(left);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::apply::Applied;
 use super::env::{Env, Frame, Slot, Thunk, lookup};
-use super::value::{Code, List, Seq, Set, Value};
+use super::value::{Code, Set, Value};
 use super::{Evaluator, Fault, Result, has_arguments};
 use crate::lang::ast::{BinOp, Decl, DeclId, Expr, ExprId, Items, Stmt, UnOp};
 use crate::lang::resolve::{PatRef, Ref, VarId};
@@ -73,17 +73,23 @@ impl Evaluator {
             Expr::Char(c) => Ok(Value::Char(*c)),
             Expr::Str(text) => Ok(Value::string(text)),
             Expr::Var(_) => self.variable(id, env, span),
-            Expr::Tuple(list) => {
-                let items = self.list(list, env)?;
-                self.bounded(span, Value::Tuple(Rc::new(List::new(items))))
-            }
+            Expr::Tuple(list) => self.tuple(list, env, span),
             Expr::Dot(a, b) => {
-                let left = self.eval(*a, env)?;
-                let right = self.eval(*b, env)?;
+                let left = self.eval_fully(*a, env)?;
+                let right = self.eval_fully(*b, env)?;
                 let value = self.dot(left, &right);
                 self.bounded(span, value)
             }
             Expr::Lambda(..) => Ok(self.closure(Code::Lambda(id), env)),
+            Expr::Binary(BinOp::Concat, a, b) => {
+                let left = self.eval(*a, env)?;
+                let right = match left {
+                    Value::SeqFrom(_) => return Ok(left),
+                    Value::Seq(ref seq) if seq.items().is_empty() => return self.eval(*b, env),
+                    _ => self.optimistic(*b, env),
+                };
+                self.joined(left, right, span)
+            }
             Expr::Binary(op, a, b) => {
                 let left = self.eval(*a, env)?;
                 let right = self.eval(*b, env)?;
@@ -97,21 +103,13 @@ impl Evaluator {
                     }
                     (UnOp::Not, Value::Bool(b)) => Ok(Value::Bool(!b)),
                     (UnOp::Length, Value::Seq(seq)) => Ok(Value::Int(seq.items().len() as i64)),
-                    (UnOp::Length, Value::SeqFrom(_)) => Err(endless_sequence(span)),
+                    (UnOp::Length, sequence @ (Value::SeqFrom(_) | Value::Stream(_))) => {
+                        self.length(sequence, span)
+                    }
                     (_, other) => Err(self.wrong_kind(span, "another kind of operand", &other)),
                 }
             }
-            Expr::Seq(items, stmts) => {
-                let mut out = Vec::new();
-                if let (Items::From(start), true) = (items, stmts.is_empty()) {
-                    return Ok(Value::SeqFrom(self.integer(*start, env)?));
-                }
-                self.comprehend(id, stmts, env, &mut |this, env| {
-                    this.items(items, env, span, &mut out)?;
-                    this.check_size(span, out.len())
-                })?;
-                self.bounded(span, Value::Seq(Seq::new(out)))
-            }
+            Expr::Seq(..) => self.sequence(id, env, span),
             Expr::Set(items, stmts) => {
                 let mut out = Vec::new();
                 if let (Items::From(start), true) = (items, stmts.is_empty()) {
@@ -127,7 +125,7 @@ impl Evaluator {
                 let mut out = Vec::new();
                 self.comprehend(id, stmts, env, &mut |this, env| {
                     for &e in list {
-                        let value = this.eval(e, env)?;
+                        let value = this.eval_fully(e, env)?;
                         let place = this.program.ast.span(e);
                         out.extend(this.completions(&value, place)?);
                     }
@@ -138,7 +136,7 @@ impl Evaluator {
             Expr::Map(entries) => {
                 let mut map = BTreeMap::new();
                 for &(k, v) in entries {
-                    map.insert(self.eval(k, env)?, self.eval(v, env)?);
+                    map.insert(self.eval_fully(k, env)?, self.eval_fully(v, env)?);
                 }
                 self.bounded(span, Value::Map(Rc::new(map)))
             }
@@ -159,10 +157,6 @@ impl Evaluator {
         }
     }
 
-    fn list(&mut self, exprs: &[ExprId], env: &Env) -> Result<Vec<Value>> {
-        exprs.iter().map(|&e| self.eval(e, env)).collect()
-    }
-
     pub(super) fn boolean(&mut self, expr: ExprId, env: &Env) -> Result<bool> {
         match self.eval(expr, env)? {
             Value::Bool(b) => Ok(b),
@@ -177,11 +171,11 @@ impl Evaluator {
         }
     }
 
-    fn items(&mut self, items: &Items, env: &Env, span: Span, out: &mut Vec<Value>) -> Result<()> {
+    pub(super) fn items(&mut self, items: &Items, env: &Env, span: Span, out: &mut Vec<Value>) -> Result<()> {
         match items {
             Items::List(list) => {
                 for &e in list {
-                    out.push(self.eval(e, env)?);
+                    out.push(self.eval_fully(e, env)?);
                 }
             }
             Items::Range(a, b) => {
@@ -197,7 +191,7 @@ impl Evaluator {
         Ok(())
     }
 
-    fn binary(&self, op: BinOp, left: Value, right: Value, span: Span) -> Result<Value> {
+    fn binary(&mut self, op: BinOp, left: Value, right: Value, span: Span) -> Result<Value> {
         let result = match (op, &left, &right) {
             (BinOp::Add, Value::Int(a), Value::Int(b)) => a.checked_add(*b).map(Value::Int),
             (BinOp::Sub, Value::Int(a), Value::Int(b)) => a.checked_sub(*b).map(Value::Int),
@@ -208,21 +202,12 @@ impl Evaluator {
             // As FDR 4: the quotient is rounded towards zero, the remainder has the sign of the dividend.
             (BinOp::Div, Value::Int(a), Value::Int(b)) => a.checked_div(*b).map(Value::Int),
             (BinOp::Mod, Value::Int(a), Value::Int(b)) => a.checked_rem(*b).map(Value::Int),
-            (BinOp::Eq, a, b) => Some(Value::Bool(a == b)),
-            (BinOp::Ne, a, b) => Some(Value::Bool(a != b)),
+            (BinOp::Eq, a, b) => Some(Value::Bool(self.equal(a, b, span)?)),
+            (BinOp::Ne, a, b) => Some(Value::Bool(!self.equal(a, b, span)?)),
             (BinOp::Lt, a, b) => Some(Value::Bool(self.less(a, b, true, span)?)),
             (BinOp::Gt, a, b) => Some(Value::Bool(self.less(b, a, true, span)?)),
             (BinOp::Le, a, b) => Some(Value::Bool(self.less(a, b, false, span)?)),
             (BinOp::Ge, a, b) => Some(Value::Bool(self.less(b, a, false, span)?)),
-            (BinOp::Concat, Value::Seq(a), _) if a.items().is_empty() => return Ok(right),
-            (BinOp::Concat, Value::Seq(a), Value::Seq(b)) => {
-                let items = [a.items(), b.items()].concat();
-                self.check_size(span, items.len())?;
-                Some(Value::Seq(Seq::new(items)))
-            }
-            (BinOp::Concat, Value::SeqFrom(_), _) | (BinOp::Concat, _, Value::SeqFrom(_)) => {
-                return Err(endless_sequence(span));
-            }
             _ => return Err(self.wrong_kind(span, "operands that fit the operator", &right)),
         };
         result.ok_or_else(|| overflow(span))
@@ -230,7 +215,15 @@ impl Evaluator {
 
     /// `a < b` (or `a <= b`): numbers by size, sequences by prefix, sets by inclusion, maps by inclusion of their keys
     /// with values in order, tuples by components from the left.
-    fn less(&self, a: &Value, b: &Value, strict: bool, span: Span) -> Result<bool> {
+    fn less(&mut self, a: &Value, b: &Value, strict: bool, span: Span) -> Result<bool> {
+        if matches!(a, Value::Stream(_)) || matches!(b, Value::Stream(_)) {
+            let (prefix, equal) = self.prefix_of(a, b, span)?;
+            return Ok(prefix && !(strict && equal));
+        }
+        if a.is_lazy() || b.is_lazy() {
+            let (a, b) = (self.complete(a.clone(), span)?, self.complete(b.clone(), span)?);
+            return self.less(&a, &b, strict, span);
+        }
         if a == b {
             return Ok(!strict);
         }
@@ -239,7 +232,11 @@ impl Evaluator {
             (Value::Bool(x), Value::Bool(y)) => x < y,
             (Value::Char(x), Value::Char(y)) => x < y,
             (Value::Seq(x), Value::Seq(y)) => y.items().starts_with(x.items()),
+            (Value::Seq(_) | Value::SeqFrom(_), Value::Seq(_) | Value::SeqFrom(_)) => {
+                self.prefix_of(a, b, span)?.0
+            }
             (Value::Set(Set::List(x)), Value::Set(Set::List(y))) => x.items.iter().all(|v| y.contains(v)),
+            (Value::Set(x), Value::Set(y)) => self.subset(x, y, span)?,
             (Value::Map(x), Value::Map(y)) => {
                 for (key, value) in x.iter() {
                     match y.get(key) {
@@ -263,6 +260,16 @@ impl Evaluator {
                 ));
             }
         })
+    }
+
+    /// `#sequence`, without asking for the elements.
+    pub(super) fn length(&mut self, sequence: Value, span: Span) -> Result<Value> {
+        let mut count = 0;
+        self.each(sequence, span, &mut |_, _| {
+            count += 1;
+            Ok(true)
+        })?;
+        Ok(Value::Int(count))
     }
 
     // ---- frames
@@ -334,22 +341,45 @@ impl Evaluator {
                     self.statements(rest, frame, body)?;
                 }
             }
-            Stmt::Generator(pat, from) => {
-                let span = self.program.ast.span(from);
+            Stmt::Generator(_, from) => {
                 let source = self.eval(from, &Some(frame.clone()))?;
-                let items = match source {
-                    Value::Seq(seq) => seq.items().to_vec(),
-                    Value::Set(set) => self.listed(&set, span)?.items.clone(),
-                    Value::SeqFrom(_) => return Err(endless_sequence(span)),
-                    other => return Err(self.wrong_kind(span, "a set or a sequence", &other)),
-                };
-                for item in items {
-                    let id = self.fresh_id();
+                self.over(source, stmts, frame, body)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Like [`Self::statements`], where the first statement is a generator over `source`.
+    pub(super) fn over(
+        &mut self,
+        source: Value,
+        stmts: &[Stmt],
+        frame: Rc<Frame>,
+        body: &mut dyn FnMut(&mut Evaluator, &Env) -> Result<()>,
+    ) -> Result<()> {
+        let Some((&Stmt::Generator(pat, from), rest)) = stmts.split_first() else { return Ok(()) };
+        let span = self.program.ast.span(from);
+        let items = match source {
+            Value::Seq(seq) => seq.items().to_vec(),
+            Value::Set(set) => self.listed(&set, span)?.items.clone(),
+            Value::SeqFrom(_) => return Err(endless_sequence(span)),
+            Value::Stream(_) => {
+                return self.each(source, span, &mut |this, item| {
+                    let id = this.fresh_id();
                     let next = frame.copy(id);
-                    if self.match_value(pat, &item, &next)? {
-                        self.statements(rest, next, body)?;
+                    if this.match_slot(pat, item, &next)? {
+                        this.statements(rest, next, body)?;
                     }
-                }
+                    Ok(true)
+                });
+            }
+            other => return Err(self.wrong_kind(span, "a set or a sequence", &other)),
+        };
+        for item in items {
+            let id = self.fresh_id();
+            let next = frame.copy(id);
+            if self.match_value(pat, &item, &next)? {
+                self.statements(rest, next, body)?;
             }
         }
         Ok(())
@@ -358,15 +388,15 @@ impl Evaluator {
     /// The variable `var` that a pattern binds in a value.
     pub(super) fn part(&mut self, pat: crate::lang::ast::PatId, value: &Value, var: VarId) -> Result<Value> {
         let mut found = None;
-        let matched = self.bindings(pat, value, &mut |_, reference, value| {
+        let matched = self.bindings(pat, value, &mut |_, reference, slot| {
             if let PatRef::Bind { var: bound, .. } = reference
                 && bound == var
             {
-                found = Some(value);
+                found = Some(slot);
             }
         })?;
         match found {
-            Some(value) if matched => Ok(value),
+            Some(slot) if matched => self.force(&slot, self.program.ast.pat_span(pat)),
             _ => Err(Fault::new(
                 self.program.ast.pat_span(pat),
                 format!("the value {} does not match this pattern", self.show_short(value)),
@@ -375,10 +405,10 @@ impl Evaluator {
     }
 }
 
-fn overflow(span: Span) -> Fault {
+pub(super) fn overflow(span: Span) -> Fault {
     Fault::new(span, "the result is too large for an integer").note("integers have 64 bits")
 }
 
 pub(super) fn endless_sequence(span: Span) -> Fault {
-    Fault::new(span, "this sequence has no end").note("only `head`, `tail` and `null` work on `<n..>`")
+    Fault::new(span, "this sequence has no end").note("take what you need from its front: with `head` and `tail`, a pattern `<x>^s`, or a function that stops")
 }

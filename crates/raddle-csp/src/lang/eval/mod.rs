@@ -1,7 +1,7 @@
 //! The evaluator: from a checked script to closed process terms.
 //!
-//! Evaluation is lazy (arguments and local definitions are evaluated when needed, at most once) and total: everything
-//! that can go wrong is a diagnostic at the place where it went wrong, and everything that may not end is bounded by
+//! Evaluation is lazy (arguments, local definitions, components of tuples and elements of sequences are evaluated when
+//! needed, at most once) and total: everything that can go wrong is a diagnostic at the place where it went wrong, and everything that may not end is bounded by
 //! [`Limits`]. Tail calls are a loop, so that recursion over long sequences costs no stack.
 //!
 //! # Where processes come from
@@ -20,6 +20,7 @@ mod builtins;
 mod data;
 pub mod env;
 mod expr;
+mod lazy;
 mod pattern;
 mod prefix;
 mod process;
@@ -134,8 +135,11 @@ pub struct Evaluator {
     listing: Vec<(DeclId, bool)>,
     /// Recursive processes the evaluator made itself (waiting prefixes, `TSKIP`, `loop`), by what they are made of.
     own_loops: FxHashMap<Vec<(EventId, ProcId)>, ProcId>,
+    /// About how many bytes the calls hold.
+    bytes: u64,
     depth: u32,
     steps: u64,
+    fuel: lazy::Fuel,
     next_id: u64,
 }
 
@@ -155,8 +159,10 @@ impl Evaluator {
             type_sets: FxHashMap::default(),
             listing: Vec::new(),
             own_loops: FxHashMap::default(),
+            bytes: 0,
             depth: 0,
             steps: 0,
+            fuel: lazy::Fuel::UNLIMITED,
             next_id: 1,
         }
     }
@@ -180,7 +186,8 @@ impl Evaluator {
     pub fn value(&mut self, expr: ExprId) -> Result<Value> {
         self.steps = 0;
         self.depth = 0;
-        self.eval(expr, &None)
+        self.fuel = lazy::Fuel::UNLIMITED;
+        self.eval_fully(expr, &None)
     }
 
     /// Evaluates a closed expression of type process.
@@ -215,6 +222,9 @@ impl Evaluator {
     /// Counts a step.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
+        if self.steps > self.fuel.hard {
+            return Err(Fault::new(span, "this evaluation is put off"));
+        }
         if self.steps > self.limits.steps_max {
             return Err(Fault::new(span, "this evaluation does not seem to end").note(format!(
                 "stopped after {} steps; is a recursion missing its base case?",
@@ -276,6 +286,9 @@ impl Evaluator {
                 let (pat, var) = (*pat, *var);
                 self.force_thunk(&whole, span).and_then(|value| self.part(pat, &value, var))
             }
+            State::Append(left, right) => self.appended(left, right, span),
+            State::Concat(rest) => self.force(rest, span).and_then(|rest| self.concatenated(rest, span)),
+            State::Rest(generator) => self.generate(generator),
         };
         *thunk.state.borrow_mut() = match &result {
             Ok(value) => State::Done(value.clone()),
@@ -339,12 +352,15 @@ impl Evaluator {
 
     /// The term for a call of a definition with complete arguments.
     fn call(&mut self, decl: DeclId, var: VarId, env: Env, args: Vec<Vec<Value>>) -> ProcId {
+        debug_assert!(args.iter().flatten().all(|v| !v.is_lazy()));
         let frame = env.as_ref().map_or(0, |f| f.id);
         let key = CallKey { var, frame, args };
         if let Some(&call) = self.calls.get(&key) {
             return self.arena.intern(Process::Call(call));
         }
         let name = self.call_name(var, &key.args);
+        self.bytes += CALL_BYTES + 2 * name.len() as u64;
+        self.bytes += key.args.iter().flatten().map(value::Value::fresh_bytes).sum::<u64>();
         let span = self.program.resolved.var(var).span;
         self.call_places.insert(Rc::from(name.as_str()), span);
         let call = self.arena.fresh_call(name);
@@ -383,6 +399,7 @@ impl Evaluator {
             CallBody::Definition { decl, var, env, args } => {
                 self.steps = 0;
                 self.depth = 0;
+                self.fuel = lazy::Fuel::UNLIMITED;
                 let span = self.program.resolved.var(var).span;
                 let groups = args
                     .iter()
@@ -398,7 +415,14 @@ impl Evaluator {
     }
 }
 
+/// What a call costs besides its name and its arguments: entries of four tables, and its frame.
+const CALL_BYTES: u64 = 600;
+
 impl Definitions for Evaluator {
+    fn memory_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     fn unfold(&mut self, call: CallId, arena: &mut Processes) -> std::result::Result<ProcId, EvalError> {
         std::mem::swap(&mut self.arena, arena);
         let result = self.body(call);

@@ -12,36 +12,48 @@ use crate::lang::ast::{Pat, PatId};
 use crate::lang::resolve::PatRef;
 
 /// Told about every variable that a pattern binds.
-type Binder<'a> = &'a mut dyn FnMut(PatId, PatRef, Value);
+type Binder<'a> = &'a mut dyn FnMut(PatId, PatRef, Slot);
 
 impl Evaluator {
     /// Matches an argument without evaluating it when the pattern does not look.
     pub(super) fn match_slot(&mut self, pat: PatId, slot: &Slot, frame: &Rc<Frame>) -> Result<bool> {
-        match self.program.ast.pat(pat) {
-            Pat::Wildcard => Ok(true),
-            Pat::Name(_) => match self.program.resolved.pat_ref(pat) {
-                PatRef::Bind { slot: place, .. } => {
-                    frame.set(place, slot.clone());
-                    Ok(true)
-                }
-                _ => {
-                    let value = self.force(slot, self.program.ast.pat_span(pat))?;
-                    self.match_value(pat, &value, frame)
-                }
-            },
-            _ => {
-                let value = self.force(slot, self.program.ast.pat_span(pat))?;
-                self.match_value(pat, &value, frame)
+        self.slot_bindings(pat, slot, &mut |_, reference, slot| {
+            if let PatRef::Bind { slot: place, .. } = reference {
+                frame.set(place, slot);
             }
-        }
+        })
     }
 
     pub(super) fn match_value(&mut self, pat: PatId, value: &Value, frame: &Rc<Frame>) -> Result<bool> {
-        self.bindings(pat, value, &mut |_, reference, value| {
-            if let PatRef::Bind { slot, .. } = reference {
-                frame.set(slot, Slot::Value(value));
+        self.bindings(pat, value, &mut |_, reference, slot| {
+            if let PatRef::Bind { slot: place, .. } = reference {
+                frame.set(place, slot);
             }
         })
+    }
+
+    fn slot_bindings(&mut self, pat: PatId, slot: &Slot, bind: Binder) -> Result<bool> {
+        match self.program.ast.pat(pat) {
+            Pat::Wildcard => return Ok(true),
+            Pat::Name(_) => {
+                if let reference @ PatRef::Bind { .. } = self.program.resolved.pat_ref(pat) {
+                    bind(pat, reference, slot.clone());
+                    return Ok(true);
+                }
+            }
+            _ => {}
+        }
+        let value = self.force(slot, self.program.ast.pat_span(pat))?;
+        self.bindings(pat, &value, bind)
+    }
+
+    fn all_slots(&mut self, pats: &[PatId], slots: &[Slot], bind: Binder) -> Result<bool> {
+        for (&pat, slot) in pats.iter().zip(slots) {
+            if !self.slot_bindings(pat, slot, bind)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(super) fn bindings(&mut self, pat: PatId, value: &Value, bind: Binder) -> Result<bool> {
@@ -54,7 +66,7 @@ impl Evaluator {
                     matches!(value, Value::Data(con, list) if *con == var && list.items.is_empty())
                 }
                 reference @ PatRef::Bind { .. } => {
-                    bind(pat, reference, value.clone());
+                    bind(pat, reference, Slot::Value(value.clone()));
                     true
                 }
                 PatRef::None => false,
@@ -62,9 +74,25 @@ impl Evaluator {
             (Pat::Int(n), Value::Int(m)) => n == m,
             (Pat::Bool(a), Value::Bool(b)) => a == b,
             (Pat::Char(a), Value::Char(b)) => a == b,
-            (Pat::Str(text), Value::Seq(_)) => *value == Value::string(text),
+            (Pat::Str(text), Value::Seq(_) | Value::Stream(_)) => {
+                let span = program.ast.pat_span(pat);
+                self.equal(value, &Value::string(text), span)?
+            }
             (Pat::Tuple(pats), Value::Tuple(list)) => {
                 pats.len() == list.items.len() && self.all(pats, &list.items, bind)?
+            }
+            (Pat::Tuple(pats), Value::Lazy(lazy)) => {
+                pats.len() == lazy.slots.len() && self.all_slots(pats, &lazy.slots, bind)?
+            }
+            (Pat::Seq(pats), Value::Stream(_)) => {
+                let span = program.ast.pat_span(pat);
+                match self.take_front(value, pats.len(), span)? {
+                    Some((front, rest)) => {
+                        let rest = self.force(&rest, span)?;
+                        self.uncons(&rest, span)?.is_none() && self.all_slots(pats, &front, bind)?
+                    }
+                    None => false,
+                }
             }
             (Pat::Seq(pats), Value::Seq(seq)) => {
                 pats.len() == seq.items().len() && self.all(pats, seq.items(), bind)?
@@ -72,7 +100,9 @@ impl Evaluator {
             (Pat::Set(pats), Value::Set(Set::List(list))) => {
                 pats.len() == list.items.len() && self.all(pats, &list.items, bind)?
             }
-            (Pat::Concat(..), Value::Seq(_) | Value::SeqFrom(_)) => self.concat(pat, value, bind)?,
+            (Pat::Concat(..), Value::Seq(_) | Value::SeqFrom(_) | Value::Stream(_)) => {
+                self.concat(pat, value, bind)?
+            }
             (Pat::Dot(..), _) => {
                 let pats = self.dot_parts(pat);
                 self.dotted(&pats, value, bind)?
@@ -107,25 +137,37 @@ impl Evaluator {
             Pat::Str(text) => Some(text.chars().count()),
             _ => None,
         };
-        if let Value::SeqFrom(start) = value {
-            // `<x> ^ s` against `<n..>`: take the known front off.
-            let (Some(&last), Some(front)) = (parts.last(), parts.split_last().map(|(_, f)| f.to_vec()))
-            else {
-                return Ok(false);
-            };
-            if length(last).is_some() || front.iter().any(|&p| length(p).is_none()) {
-                return Err(super::expr::endless_sequence(program.ast.pat_span(pat)));
-            }
-            let mut at = *start;
-            for part in front {
-                let n = length(part).unwrap_or(0) as i64;
-                let items = (at..at.saturating_add(n)).map(Value::Int).collect();
-                if !self.bindings(part, &Value::Seq(super::value::Seq::new(items)), bind)? {
-                    return Ok(false);
+        if let (Some((&last, front)), true) = (parts.split_last(), !matches!(value, Value::Seq(_))) {
+            // The known front comes off without asking for more; the rest may be delayed.
+            let span = program.ast.pat_span(pat);
+            if length(last).is_none() && front.iter().all(|&p| length(p).is_some()) {
+                let mut rest = Slot::Value(value.clone());
+                for &part in front {
+                    let at = self.force(&rest, span)?;
+                    let n = length(part).unwrap_or(0);
+                    let Some((taken, after)) = self.take_front(&at, n, span)? else { return Ok(false) };
+                    let matched = match program.ast.pat(part) {
+                        Pat::Seq(pats) => self.all_slots(pats, &taken, bind)?,
+                        _ => {
+                            let items = taken
+                                .iter()
+                                .map(|slot| self.force_fully(slot, span))
+                                .collect::<Result<Vec<_>>>()?;
+                            self.bindings(part, &Value::Seq(super::value::Seq::new(items)), bind)?
+                        }
+                    };
+                    if !matched {
+                        return Ok(false);
+                    }
+                    rest = after;
                 }
-                at = at.saturating_add(n);
+                return self.slot_bindings(last, &rest, bind);
             }
-            return self.bindings(last, &Value::SeqFrom(at), bind);
+            if matches!(value, Value::SeqFrom(_)) {
+                return Err(super::expr::endless_sequence(span));
+            }
+            let listed = self.complete(value.clone(), span)?;
+            return self.concat(pat, &listed, bind);
         }
         let Value::Seq(seq) = value else { return Ok(false) };
         let open = parts.iter().filter(|&&p| length(p).is_none()).count();

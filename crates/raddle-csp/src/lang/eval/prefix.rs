@@ -16,6 +16,8 @@ use crate::process::{EventId, ProcId};
 /// The parts of a prefix expression that do not change from branch to branch.
 struct Prefix<'a> {
     id: ExprId,
+    /// Where the whole prefix stands.
+    env: &'a Env,
     channel: ExprId,
     fields: &'a [Field],
     then: ExprId,
@@ -44,8 +46,8 @@ impl Evaluator {
                 }
             };
             self.step(program.ast.span(at))?;
-            let prefix = Prefix { id: at, channel: *channel, fields, then: *then };
-            let mut value = self.eval(*channel, env)?;
+            let prefix = Prefix { id: at, env, channel: *channel, fields, then: *then };
+            let mut value = self.eval_fully(*channel, env)?;
             if let Some(&slots) = program.resolved.frames.get(&at) {
                 let frame = self.frame(slots, env);
                 let mut branches = Vec::new();
@@ -56,7 +58,7 @@ impl Evaluator {
             }
             for field in fields {
                 if let FieldKind::Output(expr) = field.kind {
-                    let output = self.eval(expr, env)?;
+                    let output = self.eval_fully(expr, env)?;
                     value = self.dot(value, &output);
                 }
             }
@@ -66,7 +68,7 @@ impl Evaluator {
         };
         let mut process = last;
         for (at, value, event) in chain.into_iter().rev() {
-            let then = self.after(at, &value, event, process)?;
+            let then = self.after(at, env, &value, event, process)?;
             process = self.offer(at, vec![(event, then)])?;
         }
         Ok(process)
@@ -90,13 +92,13 @@ impl Evaluator {
                     return Err(self.wrong_kind(self.program.ast.span(prefix.then), "a process", &other));
                 }
             };
-            let then = self.after(prefix.id, &value, event, then)?;
+            let then = self.after(prefix.id, prefix.env, &value, event, then)?;
             branches.push((event, then));
             return Ok(None);
         };
         match field.kind {
             FieldKind::Output(expr) => {
-                let output = self.eval(expr, &Some(frame.clone()))?;
+                let output = self.eval_fully(expr, &Some(frame.clone()))?;
                 let value = self.dot(value, &output);
                 self.choose(prefix, at + 1, value, frame, branches)
             }

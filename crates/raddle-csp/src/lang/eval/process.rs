@@ -136,7 +136,7 @@ impl Evaluator {
         out: &mut Vec<(EventId, EventId)>,
     ) -> Result<()> {
         for &(a, b) in pairs {
-            let (left, right) = (self.eval(a, env)?, self.eval(b, env)?);
+            let (left, right) = (self.eval_fully(a, env)?, self.eval_fully(b, env)?);
             let (left_span, right_span) = (self.program.ast.span(a), self.program.ast.span(b));
             for rest in self.extensions(&left, left_span)? {
                 let empty = matches!(&rest, Value::Dot(list) if list.items.is_empty());

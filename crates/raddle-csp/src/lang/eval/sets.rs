@@ -30,6 +30,7 @@ impl Evaluator {
             (Set::List(list), _) => list.contains(value),
             (Set::Integers, v) => matches!(v, Value::Int(_)),
             (Set::From(start), v) => matches!(v, Value::Int(n) if n >= start),
+            (Set::Either(a, b), v) => self.member(v, a, span)? || self.member(v, b, span)?,
             (Set::Chars, v) => matches!(v, Value::Char(_)),
             (Set::Processes, v) => matches!(v, Value::Process(_)),
             (Set::Sequences(of), Value::Seq(seq)) => {
@@ -122,8 +123,22 @@ impl Evaluator {
         if self.includes(b, a, span)? {
             return Ok(b.clone());
         }
-        let endless = if matches!(a, Set::List(_)) { b } else { a };
-        self.listed(endless, span).map(Set::List)
+        Ok(Set::Either(Rc::new(a.clone()), Rc::new(b.clone())))
+    }
+
+    /// `a <= b`
+    pub(super) fn subset(&mut self, a: &Set, b: &Set, span: Span) -> Result<bool> {
+        match (a, b) {
+            (Set::List(_), _) => self.includes(b, a, span),
+            (Set::From(x), Set::From(y)) => Ok(x >= y),
+            (Set::From(_), Set::Integers) => Ok(true),
+            (Set::Either(x, y), _) => Ok(self.subset(x, b, span)? && self.subset(y, b, span)?),
+            _ if a == b => Ok(true),
+            // A set without an end is no part of a listed one; what else there is cannot be decided.
+            (_, Set::List(_)) => Ok(false),
+            (Set::Integers, Set::From(_)) => Ok(false),
+            _ => self.listed(a, span).map(|_| false),
+        }
     }
 
     /// Whether every element of a listed set belongs to the other.
@@ -141,6 +156,7 @@ impl Evaluator {
         match (a, b) {
             (Set::List(list), other) | (other, Set::List(list)) => self.filter(list, other, true, span),
             (Set::From(x), Set::From(y)) => Ok(Set::From(*x.max(y))),
+            (Set::Integers, Set::From(x)) | (Set::From(x), Set::Integers) => Ok(Set::From(*x)),
             _ if a == b => Ok(a.clone()),
             _ => self.listed(a, span).map(Set::List),
         }
@@ -150,6 +166,28 @@ impl Evaluator {
         match (a, b) {
             (Set::List(list), other) => self.filter(list, other, false, span),
             (_, Set::List(list)) if list.items.is_empty() => Ok(a.clone()),
+            (Set::From(_), Set::Integers) => Ok(Set::of(Vec::new())),
+            (Set::From(x), Set::From(y)) => {
+                let count = y.checked_sub(*x).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
+                self.check_size(span, count)?;
+                Ok(Set::of((*x..*y).map(Value::Int).collect()))
+            }
+            // What is taken away has to be the beginning, or not to be there at all.
+            (Set::From(x), Set::List(list)) => {
+                let mut start = *x;
+                for item in &list.items {
+                    match item {
+                        Value::Int(n) if *n < start => {}
+                        Value::Int(n) if *n == start => match start.checked_add(1) {
+                            Some(next) => start = next,
+                            None => return Err(super::expr::overflow(span)),
+                        },
+                        _ => return self.listed(a, span).map(Set::List),
+                    }
+                }
+                Ok(Set::From(start))
+            }
+            _ if a == b => Ok(Set::of(Vec::new())),
             _ => self.listed(a, span).map(Set::List),
         }
     }

@@ -1,6 +1,7 @@
 //! Values as text, in the notation of CSPM.
 
 use super::Evaluator;
+use super::env::Slot;
 use super::value::{Code, List, Set, Value};
 use crate::process::ProcId;
 
@@ -72,6 +73,19 @@ impl Evaluator {
                 }
             }
             Value::SeqFrom(n) => out.push_str(&format!("<{n}..>")),
+            Value::Lazy(lazy) => {
+                out.push('(');
+                for (i, slot) in lazy.slots.iter().enumerate() {
+                    out.push_str(if i > 0 { ", " } else { "" });
+                    self.write_slot(slot, out);
+                }
+                out.push(')');
+            }
+            Value::Stream(cell) => {
+                out.push('<');
+                self.write_slot(&cell.head, out);
+                out.push_str(", ...>");
+            }
             Value::Set(set) => self.write_set(set, out),
             Value::Map(map) => {
                 out.push_str("(|");
@@ -101,6 +115,14 @@ impl Evaluator {
         }
     }
 
+    /// What has not been evaluated is left open.
+    fn write_slot(&self, slot: &Slot, out: &mut String) {
+        match slot {
+            Slot::Value(value) => self.write(value, out),
+            Slot::Thunk(_) | Slot::Empty => out.push_str("..."),
+        }
+    }
+
     fn write_set(&self, set: &Set, out: &mut String) {
         match set {
             Set::List(list) => {
@@ -127,6 +149,13 @@ impl Evaluator {
                 self.write_set(k, out);
                 out.push_str(", ");
                 self.write_set(v, out);
+                out.push(')');
+            }
+            Set::Either(a, b) => {
+                out.push_str("union(");
+                self.write_set(a, out);
+                out.push_str(", ");
+                self.write_set(b, out);
                 out.push(')');
             }
             Set::Datatype(decl) => {

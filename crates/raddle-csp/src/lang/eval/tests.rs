@@ -1,5 +1,7 @@
 //! Golden tests: expressions and their values, and the messages for what has none.
 
+mod lazy;
+
 use expect_test::{Expect, expect};
 
 use crate::engine::CheckOptions;
@@ -450,4 +452,21 @@ fn parallel_operators_and_renaming() {
             a -> STOP [> b -> STOP :[has trace [F]]: <b>: holds
         "#]],
     );
+}
+
+/// A component that grows without end is stopped by the memory it may take, and the message says which it is.
+#[test]
+fn unbounded_components_do_not_take_all_memory() {
+    let text = "channel c : {0..1}\nBUFFER(s) = c?x -> BUFFER(s^<x>)\nCOUNT(n) = c.0 -> COUNT(n + 1)\nassert BUFFER(<>) :[deadlock free]\nassert COUNT(0) ||| STOP :[deadlock free]";
+    let options = CheckOptions { leaf_memory_max_bytes: 1 << 20, ..CheckOptions::default() };
+    let mut script = match Script::from_text("test.csp", text) {
+        Ok(script) => script,
+        Err(refused) => panic!("{}", render(&refused.sources, &refused.diagnostics, false)),
+    };
+    for (i, (name, line)) in [("BUFFER", 2), ("COUNT", 3)].into_iter().enumerate() {
+        let diagnostic = script.check(i, &options).expect_err("there is no answer");
+        assert!(diagnostic.message.starts_with(name), "{}", diagnostic.message);
+        assert!(diagnostic.message.contains("needs more than 1 MB of memory"), "{}", diagnostic.message);
+        assert_eq!(script.sources().place(diagnostic.span), format!("test.csp:{line}:1"));
+    }
 }

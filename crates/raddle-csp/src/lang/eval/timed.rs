@@ -8,6 +8,7 @@
 
 use std::rc::Rc;
 
+use super::env::Env;
 use super::value::Value;
 use super::{Evaluator, Fault, Result};
 use crate::lang::ast::ExprId;
@@ -101,10 +102,11 @@ impl Evaluator {
         Ok((0..delay).fold(then, |rest, _| self.arena.prefix(tock, rest)))
     }
 
-    /// What follows an event of a prefix: the continuation, after the time the event takes.
+    /// What follows an event of a prefix that stands in `env`: the continuation, after the time the event takes.
     pub(super) fn after(
         &mut self,
         id: ExprId,
+        env: &Env,
         value: &Value,
         event: EventId,
         then: ProcId,
@@ -115,15 +117,19 @@ impl Evaluator {
             return Err(Fault::new(span, "`tock` cannot be used as an event in a timed section")
                 .note("time passes by itself; use `WAIT(n)` to let some pass"));
         }
-        let delay = match self.program.resolved.durations.get(section.0 as usize).copied().flatten() {
+        let function = match self.program.resolved.local_durations.get(&id).copied() {
+            Some(name) => Some(self.eval(name, env)?),
+            None => match self.program.resolved.durations.get(section.0 as usize).copied().flatten() {
+                Some(function) => Some(self.eval(function, &None)?),
+                None => None,
+            },
+        };
+        let delay = match function {
             None => 1,
-            Some(function) => {
-                let function = self.eval(function, &None)?;
-                match self.apply_fully(&function, vec![value.clone()], span)? {
-                    Value::Int(n) => n,
-                    other => return Err(self.wrong_kind(span, "a number", &other)),
-                }
-            }
+            Some(function) => match self.apply_fully(&function, vec![value.clone()], span)? {
+                Value::Int(n) => n,
+                other => return Err(self.wrong_kind(span, "a number", &other)),
+            },
         };
         self.delayed(delay, then, span)
     }

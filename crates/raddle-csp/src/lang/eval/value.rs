@@ -3,6 +3,9 @@
 //! Values are immutable, shared and totally ordered: sets keep their elements sorted, so that equal sets are equal
 //! vectors and enumeration is deterministic. Every compound value knows how deeply it is nested, because comparing,
 //! hashing and dropping are recursive and a script may build arbitrarily deep values ([`VALUE_DEPTH_MAX`]).
+//!
+//! Tuples and sequences may also be *lazy* ([`Value::Lazy`], [`Value::Stream`]; see [`super::lazy`]). Those are no part
+//! of other values and are never compared: their equality is that of places in memory.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -91,6 +94,78 @@ impl Hash for Seq {
     }
 }
 
+/// A tuple of which some component has not been evaluated.
+#[derive(Debug)]
+pub struct Lazy {
+    pub slots: Vec<Slot>,
+    depth: u32,
+}
+
+impl Lazy {
+    pub fn new(slots: Vec<Slot>) -> Lazy {
+        let depth = 1 + slots.iter().map(slot_depth).max().unwrap_or(0);
+        Lazy { slots, depth }
+    }
+}
+
+/// A sequence with at least one element, of which not everything has been evaluated.
+#[derive(Debug)]
+pub struct Stream {
+    pub head: Slot,
+    /// A sequence.
+    pub rest: Slot,
+    depth: u32,
+}
+
+impl Stream {
+    pub fn new(head: Slot, rest: Slot) -> Stream {
+        // The rest is dropped by a loop; only what is nested counts.
+        let depth = (1 + slot_depth(&head)).max(slot_depth(&rest));
+        Stream { head, rest, depth }
+    }
+}
+
+fn slot_depth(slot: &Slot) -> u32 {
+    match slot {
+        Slot::Value(value) => value.depth(),
+        // A thunk is dropped by a loop, and what it becomes is measured where it is used.
+        Slot::Thunk(_) | Slot::Empty => 0,
+    }
+}
+
+macro_rules! compared_by_place {
+    ($name:ident) => {
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                std::ptr::eq(self, other)
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &$name) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Ord for $name {
+            fn cmp(&self, other: &$name) -> Ordering {
+                std::ptr::from_ref(self).cmp(&std::ptr::from_ref(other))
+            }
+        }
+
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                std::ptr::from_ref(self).hash(state);
+            }
+        }
+    };
+}
+
+compared_by_place!(Lazy);
+compared_by_place!(Stream);
+
 /// A set: listed, or described where it has no end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Set {
@@ -111,6 +186,8 @@ pub enum Set {
     Subsets(Rc<Set>),
     /// All maps with keys and values from sets of which one has no end.
     Maps(Rc<Set>, Rc<Set>),
+    /// The union of two sets of which one has no end.
+    Either(Rc<Set>, Rc<Set>),
 }
 
 impl Set {
@@ -123,7 +200,7 @@ impl Set {
             Set::List(list) => list.depth,
             Set::Sequences(s) | Set::Subsets(s) => 1 + s.depth(),
             Set::Dots(sets) | Set::Tuples(sets) => 1 + sets.iter().map(Set::depth).max().unwrap_or(0),
-            Set::Maps(k, v) => 1 + k.depth().max(v.depth()),
+            Set::Maps(k, v) | Set::Either(k, v) => 1 + k.depth().max(v.depth()),
             _ => 1,
         }
     }
@@ -180,6 +257,8 @@ pub enum Value {
     Seq(Seq),
     /// `<n..>`
     SeqFrom(i64),
+    Lazy(Rc<Lazy>),
+    Stream(Rc<Stream>),
     Set(Set),
     Map(Rc<BTreeMap<Value, Value>>),
     /// A constructor or channel with the fields it has so far.
@@ -198,10 +277,33 @@ impl Value {
         match self {
             Value::Tuple(list) | Value::Data(_, list) | Value::Dot(list) | Value::Image(list) => list.depth,
             Value::Seq(seq) => seq.list.depth,
+            Value::Lazy(lazy) => lazy.depth,
+            Value::Stream(cell) => cell.depth,
             Value::Set(set) => set.depth(),
             Value::Map(map) => 1 + map.iter().map(|(k, v)| k.depth().max(v.depth())).max().unwrap_or(0),
             _ => 0,
         }
+    }
+
+    /// About how many bytes the value takes beyond itself. The rest of a sequence counts nothing: it shares the elements
+    /// of the whole.
+    pub fn fresh_bytes(&self) -> u64 {
+        let list = |items: &[Value]| -> u64 {
+            let inner: u64 = items.iter().map(Value::fresh_bytes).sum();
+            48 + inner + size_of_val(items) as u64
+        };
+        match self {
+            Value::Tuple(items) | Value::Data(_, items) | Value::Dot(items) => list(&items.items),
+            Value::Seq(seq) if seq.start == 0 => list(seq.items()),
+            Value::Set(Set::List(items)) => list(&items.items),
+            Value::Map(map) => map.iter().map(|(k, v)| 64 + k.fresh_bytes() + v.fresh_bytes()).sum(),
+            _ => 0,
+        }
+    }
+
+    /// Whether something in the value may not have been evaluated.
+    pub fn is_lazy(&self) -> bool {
+        matches!(self, Value::Lazy(_) | Value::Stream(_))
     }
 
     pub fn string(text: &str) -> Value {

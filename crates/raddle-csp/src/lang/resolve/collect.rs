@@ -291,7 +291,7 @@ impl Resolver<'_> {
         var
     }
 
-    fn enable(&mut self, names: &[Ident], keyword: &str) {
+    pub(super) fn enable(&mut self, names: &[Ident], keyword: &str) {
         for name in names {
             let Some(builtin) = Builtin::find(&name.name) else {
                 self.error(name.span, format!("there is no {keyword} function `{}`", name.name));

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{Ast, DeclId, ExprId, PatId};
+use super::ast::{Ast, DeclId, ExprId, Ident, PatId};
 use super::builtin::Builtin;
 use super::diagnostic::{Diagnostic, Stage};
 use super::source::Span;
@@ -82,6 +82,9 @@ pub enum PatRef {
     Bind { var: VarId, slot: u32 },
 }
 
+/// How the local names of the durations of timed sections begin; no identifier does.
+pub const DURATION: &str = "Timed#";
+
 /// A timed section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimedId(pub u32);
@@ -109,6 +112,8 @@ pub struct Resolved {
     pub timed: FxHashMap<ExprId, TimedId>,
     /// For every timed section, the function that says how long an event takes.
     pub durations: Vec<Option<ExprId>>,
+    /// For prefixes in a timed section of a `let`: the name of that function, as seen from there.
+    pub local_durations: FxHashMap<ExprId, ExprId>,
     /// The channel `tock`, when the script has one.
     pub tock: Option<VarId>,
     /// The types that signatures give to declared names.
@@ -167,6 +172,10 @@ struct Resolver<'a> {
     frames: Vec<Frame>,
     scope: ScopeId,
     timed: Option<TimedId>,
+    /// The local timed sections with a duration, and the local name they give to it.
+    local_timed: FxHashMap<TimedId, Ident>,
+    /// The local timed section that a declaration of a `let` stands in.
+    timed_decls: FxHashMap<DeclId, TimedId>,
     /// The declarations whose bodies are being resolved, outermost first.
     open: Vec<DeclId>,
     instances: u32,
@@ -184,6 +193,8 @@ pub fn resolve(ast: &mut Ast) -> Resolved {
         frames: Vec::new(),
         scope: ScopeId(0),
         timed: None,
+        local_timed: FxHashMap::default(),
+        timed_decls: FxHashMap::default(),
         open: Vec::new(),
         instances: 0,
     };
@@ -209,6 +220,8 @@ pub fn resolve_expr(ast: &mut Ast, resolved: Resolved, expr: ExprId) -> Resolved
         frames: Vec::new(),
         scope: ScopeId(0),
         timed: None,
+        local_timed: FxHashMap::default(),
+        timed_decls: FxHashMap::default(),
         open: Vec::new(),
         instances: 0,
     };

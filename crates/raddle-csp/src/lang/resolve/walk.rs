@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{Frame, Home, PatRef, Ref, Resolver, VarId, VarKind, nearest};
+use super::{DURATION, Frame, Home, PatRef, Ref, Resolver, TimedId, VarId, VarKind, nearest};
 use crate::lang::ast::{
-    Decl, DeclId, Expr, ExprId, FieldKind, Ident, Items, Pat, PatId, Property, RepOp, Stmt, TypeExpr,
+    Clause, Decl, DeclId, Expr, ExprId, FieldKind, Ident, Items, Pat, PatId, Property, RepOp, Stmt, TypeExpr,
 };
 use crate::lang::builtin::{Builtin, Visibility};
 use crate::lang::source::Span;
@@ -399,10 +399,13 @@ impl Resolver<'_> {
                 pats.iter().for_each(|&p| this.pattern(p));
                 this.expr(body);
             }),
-            Expr::Let(decls, body) => self.framed(id, |this| {
-                this.let_decls(&decls);
-                this.expr(body);
-            }),
+            Expr::Let(decls, body) => {
+                let decls = self.without_sections(id, decls, body);
+                self.framed(id, |this| {
+                    this.let_decls(&decls);
+                    this.expr(body);
+                });
+            }
             Expr::If(a, b, c) | Expr::Sync(_, a, b, c) => [a, b, c].iter().for_each(|&e| self.expr(e)),
             Expr::Seq(items, stmts) | Expr::Set(items, stmts) => {
                 self.framed_if(!stmts.is_empty(), id, |this| {
@@ -416,6 +419,7 @@ impl Resolver<'_> {
             }),
             Expr::Map(entries) => self.pairs(&entries),
             Expr::Prefix { channel, fields, then } => {
+                self.local_duration(id);
                 self.expr(channel);
                 let binds = fields.iter().any(|f| !matches!(f.kind, FieldKind::Output(_)));
                 self.framed_if(binds, id, |this| {
@@ -493,10 +497,8 @@ impl Resolver<'_> {
                     self.adopt(pat, id);
                 }
                 Decl::Signature { .. } => {}
-                Decl::External(_) | Decl::Transparent(_) => {
-                    let span = self.ast.decl_span(id);
-                    self.error(span, "declare external and transparent functions at the top of the script");
-                }
+                Decl::External(names) => self.enable(&names, "external"),
+                Decl::Transparent(names) => self.enable(&names, "transparent"),
                 _ => {
                     let span = self.ast.decl_span(id);
                     self.error(span, "only functions and values can be defined in a `let`")
@@ -505,7 +507,9 @@ impl Resolver<'_> {
                 }
             }
         }
+        let outer = self.timed;
         for &id in decls {
+            self.timed = self.timed_decls.get(&id).copied().or(outer);
             self.open.push(id);
             match self.ast.decl(id).clone() {
                 Decl::Function { .. } => self.function(id),
@@ -515,6 +519,62 @@ impl Resolver<'_> {
             }
             self.open.pop();
         }
+        self.timed = outer;
+    }
+
+    /// Takes the timed sections of a `let` apart: their declarations become declarations of the `let` that remember
+    /// the section, and their duration gets a local name that no script can write.
+    fn without_sections(&mut self, id: ExprId, decls: Vec<DeclId>, body: ExprId) -> Vec<DeclId> {
+        if !decls.iter().any(|&d| matches!(self.ast.decl(d), Decl::Timed { .. })) {
+            return decls;
+        }
+        let mut flat = Vec::new();
+        for decl in decls {
+            self.take_apart(decl, None, &mut flat);
+        }
+        self.ast.set_expr(id, Expr::Let(flat.clone(), body));
+        flat
+    }
+
+    fn take_apart(&mut self, decl: DeclId, outer: Option<TimedId>, flat: &mut Vec<DeclId>) {
+        let Decl::Timed { duration, decls } = self.ast.decl(decl).clone() else {
+            if let Some(section) = outer {
+                self.timed_decls.insert(decl, section);
+            }
+            flat.push(decl);
+            return;
+        };
+        let span = self.ast.decl_span(decl);
+        let keyword = Span { end: span.start + 5, ..span };
+        if self.out.tock.is_none() {
+            self.error(keyword, "a timed section needs the channel `tock`")
+                .notes
+                .push("declare `channel tock` at the top of the script".into());
+        }
+        let section = TimedId(self.out.durations.len() as u32);
+        self.out.durations.push(None);
+        if let Some(duration) = duration {
+            let name = Ident { name: format!("{DURATION}{}", section.0).into(), span: keyword };
+            let clause = Clause { groups: Vec::new(), body: duration, span: self.ast.span(duration) };
+            let function = Decl::Function { name: name.clone(), clauses: vec![clause] };
+            flat.push(self.ast.add_decl(function, keyword));
+            self.local_timed.insert(section, name);
+        }
+        for inner in decls {
+            self.take_apart(inner, Some(section), flat);
+        }
+    }
+
+    /// Resolves the name of the duration of a local section where a prefix stands.
+    fn local_duration(&mut self, prefix: ExprId) {
+        let Some(name) = self.timed.and_then(|section| self.local_timed.get(&section)).cloned() else {
+            return;
+        };
+        let path = vec![name];
+        let reference = self.ast.add_expr(Expr::Var(path.clone()), self.ast.span(prefix));
+        self.grow();
+        self.name(reference, &path);
+        self.out.local_durations.insert(prefix, reference);
     }
 
     fn declare_local(&mut self, frame: usize, name: &Ident, decl: DeclId) {

@@ -6,8 +6,10 @@ use super::order::components;
 use super::ty::{Ty, Type};
 use super::{Checker, Scheme};
 use crate::lang::ast::{Clause, Decl, DeclId, Expr, ExprId, Property, Variant};
-use crate::lang::resolve::VarId;
+use crate::lang::resolve::{DURATION, VarId};
 use crate::lang::source::Span;
+
+const DURATION_ROLE: &str = "the function that says how long events take";
 
 impl Checker<'_> {
     /// Infers declarations of one scope, component by component.
@@ -63,6 +65,11 @@ impl Checker<'_> {
         match self.ast.decl(id).clone() {
             Decl::Function { name, clauses } => {
                 let ty = self.type_of(id, 0);
+                if name.name.starts_with(DURATION) {
+                    // The duration of a timed section in a `let`.
+                    let wanted = self.duration_type();
+                    self.demand(self.ast.span(clauses[0].body), ty, wanted, DURATION_ROLE);
+                }
                 for clause in &clauses {
                     let found = self.clause(clause);
                     self.demand(
@@ -195,6 +202,11 @@ impl Checker<'_> {
         }
     }
 
+    fn duration_type(&mut self) -> Ty {
+        let (event, int) = (self.add(Type::Event), self.add(Type::Int));
+        self.add(Type::Function(vec![event], int))
+    }
+
     /// Assertions, prints and the durations of timed sections.
     pub(super) fn goal(&mut self, id: DeclId) {
         match self.ast.decl(id).clone() {
@@ -203,14 +215,8 @@ impl Checker<'_> {
             }
             Decl::Timed { duration: Some(duration), .. } => {
                 let found = self.infer(duration);
-                let (event, int) = (self.add(Type::Event), self.add(Type::Int));
-                let wanted = self.add(Type::Function(vec![event], int));
-                self.demand(
-                    self.ast.span(duration),
-                    found,
-                    wanted,
-                    "the function that says how long events take",
-                );
+                let wanted = self.duration_type();
+                self.demand(self.ast.span(duration), found, wanted, DURATION_ROLE);
             }
             Decl::Assert(assertion) => {
                 let process = |this: &mut Self, expr: ExprId| {

@@ -19,7 +19,12 @@ impl Checker<'_> {
         let ty = self.written(&written, None, &mut vars, span);
         let var = |name: &str| vars.get(name).copied();
         match builtin {
-            Builtin::Card | Builtin::Empty | Builtin::Member | Builtin::SeqOf | Builtin::Elem => {
+            Builtin::Card
+            | Builtin::Empty
+            | Builtin::Member
+            | Builtin::SeqOf
+            | Builtin::Elem
+            | Builtin::TransitiveClosure => {
                 if let Some(a) = var("a") {
                     self.require(span, Class::Eq, a);
                 }
