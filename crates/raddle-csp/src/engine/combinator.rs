@@ -255,6 +255,17 @@ impl Combinator {
         l.steps.get(&l.machine, l.field.get(key), self.local[leaf.0 as usize][&event]) != NOT_OFFERED
     }
 
+    /// The number of an event among those of the leaf, for [`Self::offers_numbered`].
+    pub fn number_of(&self, leaf: LeafId, event: EventId) -> u32 {
+        self.local[leaf.0 as usize][&event]
+    }
+
+    /// [`Self::offers`] for an event that is known by its number.
+    pub fn offers_numbered(&self, leaf: LeafId, event: u32, key: &[u64]) -> bool {
+        let l = &self.leaves[leaf.0 as usize];
+        l.steps.get(&l.machine, l.field.get(key), event) != NOT_OFFERED
+    }
+
     /// Calls `emit(label, next, rule)` for every `τ` step of `key` until it answers true; says whether it did.
     ///
     /// Words of the key beyond the combinator's own (the search keeps the specification there) are passed on as they are,

@@ -21,16 +21,19 @@
 //! Rules with resets change the mode of a controller for good and so lie on no loop; controllers need no back edges.
 //! Models with `prioritise` or `chase` on top are not reduced: there, steps of independent leaves are not independent.
 //!
-//! Closing is tried from every leaf, and the closures share most of what they ask: which rules a leaf is in, what blocks
-//! them, whether they may be used. Each worker keeps those answers in a [`Scratch`] while it is at one state, and the set
-//! itself until it asks about another.
+//! Closing is tried from every leaf, so it has to be quick. For a rule of two leaves it need not be known whether it is
+//! enabled: the other leaf belongs to the set either way, because it takes part or because it blocks. So what one leaf in
+//! one of its states pulls in by such rules is the same in all states of the whole; each worker keeps it in its
+//! [`Scratch`]. Only rules of more leaves, or with resets, are looked at anew. The enabled rules of a state, and with
+//! them the leaves that no set may have, are found once, in the way the search finds them.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
-use super::combinator::Combinator;
+use super::combinator::{Combinator, Label};
+use super::layout::Key;
 use super::rules::{LeafId, OMEGA};
 use crate::assertion::PartialOrder;
 use crate::process::EventId;
@@ -60,6 +63,8 @@ pub struct Reduction<'m> {
     terminating: Vec<u32>,
     /// Leaves a rule reads or changes.
     touched: Vec<Vec<u32>>,
+    /// For every rule its leaves with the numbers of their events.
+    parts: Vec<Vec<(LeafId, u32)>>,
     /// (leaf, state, event) with a back edge among its transitions.
     back: Vec<rustc_hash::FxHashSet<(u32, EventId)>>,
 }
@@ -82,6 +87,18 @@ impl LeafSet {
         if !self.contains(leaf) {
             self.words[leaf as usize / 64] |= 1 << (leaf % 64);
             self.list.push(leaf);
+        }
+    }
+
+    /// Adds the leaves of a mask.
+    fn join(&mut self, mask: &[u64]) {
+        for (at, (have, &more)) in self.words.iter_mut().zip(mask).enumerate() {
+            let mut new = more & !*have;
+            *have |= new;
+            while new != 0 {
+                self.list.push(at as u32 * 64 + new.trailing_zeros());
+                new &= new - 1;
+            }
         }
     }
 
@@ -115,33 +132,65 @@ impl<'m> Reduction<'m> {
             all.dedup();
             touched.push(all);
         }
-        let back = combinator
+        let back: Vec<rustc_hash::FxHashSet<(u32, EventId)>> = combinator
             .leaves
             .iter()
             .map(|leaf| if leaf.is_controller { Default::default() } else { back_edges(&leaf.machine) })
             .collect();
+        let numbered = |&(leaf, event): &(LeafId, EventId)| (leaf, combinator.number_of(leaf, event));
+        let parts = combinator.rules.iter().map(|rule| rule.parts.iter().map(numbered).collect()).collect();
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Reduction { id, combinator, effort, preserve, involving, resetting, terminating, touched, back }
+        Reduction {
+            id,
+            combinator,
+            effort,
+            preserve,
+            involving,
+            resetting,
+            terminating,
+            touched,
+            parts,
+            back,
+        }
     }
 
     /// A stubborn set for the state that leaves something out, if one is found.
-    pub fn stubborn(&self, key: &[u64]) -> Option<LeafSet> {
+    pub fn stubborn<const W: usize>(&self, key: &Key<W>) -> Option<LeafSet> {
         SCRATCH.with_borrow_mut(|scratch| {
+            if scratch.reduction != self.id {
+                scratch.start(self);
+            }
             // The search asks for the hidden and the visible steps of a state one after the other.
-            if scratch.reduction != self.id || scratch.key != key {
-                scratch.start(self, key);
+            if scratch.key != key {
+                scratch.key.clear();
+                scratch.key.extend_from_slice(key);
                 scratch.answer = self.find(key, scratch);
             }
             scratch.answer.clone()
         })
     }
 
-    fn find(&self, key: &[u64], scratch: &mut Scratch) -> Option<LeafSet> {
+    fn find<const W: usize>(&self, key: &Key<W>, scratch: &mut Scratch) -> Option<LeafSet> {
         if self.combinator.is_terminated(key) {
             return None;
         }
         let leaves = self.combinator.leaves.len();
+        scratch.enabled.clear();
+        let mut note = |_: Label, _: &Key<W>, rule: u32| {
+            scratch.enabled.push(rule);
+            false
+        };
+        self.combinator.taus(key, &mut note);
+        self.combinator.visibles(key, &mut note);
+        scratch.enabled.sort_unstable();
+        scratch.enabled.dedup();
+        scratch.barred.fill(false);
+        for &rule in &scratch.enabled {
+            if self.is_barred(key, rule) {
+                self.touched[rule as usize].iter().for_each(|&leaf| scratch.barred[leaf as usize] = true);
+            }
+        }
         let mut best: Option<(usize, LeafSet)> = None;
         let mut set = LeafSet::default();
         for seed in 0..leaves as u32 {
@@ -149,7 +198,6 @@ impl<'m> Reduction<'m> {
             set.add(seed);
             if let Some(enabled) = self.close(key, &mut set, scratch)
                 && enabled > 0
-                && set.list.len() < leaves
                 && best.as_ref().is_none_or(|(fewest, _)| enabled < *fewest)
             {
                 best = Some((enabled, set.clone()));
@@ -168,148 +216,130 @@ impl<'m> Reduction<'m> {
 
     /// Closes the set; the number of enabled rules in it, or `None` if the set may not be used.
     fn close(&self, key: &[u64], set: &mut LeafSet, scratch: &mut Scratch) -> Option<usize> {
-        scratch.enabled.clear();
+        let leaves = self.combinator.leaves.len();
         let mut at = 0;
         while at < set.list.len() {
-            if at > 0 && self.effort == PartialOrder::Fast {
+            if set.list.len() == leaves || (at > 0 && self.effort == PartialOrder::Fast) {
                 return None;
             }
             let leaf = set.list[at];
-            at += 1;
-            self.look_at_leaf(key, leaf, scratch);
-            let (start, end) = match scratch.leaves[leaf as usize] {
-                LeafNote::Barred => return None,
-                LeafNote::Rules(start, end) => (start as usize, end as usize),
-                LeafNote::Unknown => (0, 0),
-            };
-            for &rule in &scratch.rules_of_leaves[start..end] {
-                match scratch.rules[rule as usize] {
-                    RuleNote::Blocked(first, last) => {
-                        let blockers = &scratch.blockers[first as usize..last as usize];
-                        if !blockers.iter().any(|&leaf| set.contains(leaf)) {
-                            set.add(blockers[0]);
-                        }
-                    }
-                    _ => {
-                        scratch.enabled.push(rule);
-                        for &leaf in &self.touched[rule as usize] {
-                            set.add(leaf);
-                        }
-                    }
-                }
+            if scratch.barred[leaf as usize] {
+                return None;
             }
+            let pull = scratch.pull(self, leaf, key);
+            set.join(&pull.leaves);
+            // A rule that ends the whole touches every leaf; once is enough.
+            let terminating = if at == 0 { &self.terminating[..] } else { &[] };
+            for &rule in pull.open.iter().chain(terminating) {
+                self.pull_in(key, rule, set);
+            }
+            at += 1;
         }
-        scratch.enabled.sort_unstable();
-        scratch.enabled.dedup();
-        Some(scratch.enabled.len())
+        if set.list.len() == leaves {
+            return None;
+        }
+        Some(scratch.enabled.iter().filter(|&&rule| self.includes(set, rule)).count())
     }
 
-    /// Notes the rules that a leaf may take part in, or that one of them bars it from every set.
-    fn look_at_leaf(&self, key: &[u64], leaf: u32, scratch: &mut Scratch) {
-        if !matches!(scratch.leaves[leaf as usize], LeafNote::Unknown) {
+    /// Adds what a rule that touches the set demands.
+    fn pull_in(&self, key: &[u64], rule: u32, set: &mut LeafSet) {
+        let parts = &self.parts[rule as usize];
+        let blocks = |&&(leaf, event): &&(LeafId, u32)| !self.combinator.offers_numbered(leaf, event, key);
+        if parts.iter().filter(blocks).any(|&(leaf, _)| set.contains(leaf.0)) {
             return;
         }
-        scratch.noted_leaves.push(leaf);
+        match parts.iter().find(blocks) {
+            Some(&(blocker, _)) => set.add(blocker.0),
+            None => self.touched[rule as usize].iter().for_each(|&leaf| set.add(leaf)),
+        }
+    }
+
+    /// Whether an enabled rule must not be in a stubborn set.
+    fn is_barred(&self, key: &[u64], rule: u32) -> bool {
+        let rule = &self.combinator.rules[rule as usize];
+        match self.preserve {
+            Preserve::Deadlocks => false,
+            _ if rule.result != EventId::TAU => true,
+            Preserve::Divergences => false,
+            Preserve::Failures => rule.parts.iter().any(|&(leaf, event)| {
+                self.back[leaf.0 as usize].contains(&(self.combinator.state_of(leaf, key), event))
+            }),
+        }
+    }
+
+    /// What a leaf pulls into a set in one of its states.
+    fn pull_of(&self, leaf: u32, state: u32) -> Pull {
         let machine = &self.combinator.leaves[leaf as usize].machine;
-        let state = self.combinator.state_of(LeafId(leaf), key);
         let pseudo = (machine.omega() == Some(state)).then_some((OMEGA, state));
-        let start = scratch.rules_of_leaves.len();
-        let mut barred = false;
+        let words = self.combinator.leaves.len().div_ceil(64);
+        let mut pull = Pull { leaves: vec![0; words], open: Vec::new() };
         let mut last = None;
         for &(event, _) in machine.from(state).iter().chain(&pseudo) {
             if last == Some(event) {
                 continue;
             }
             last = Some(event);
-            for &rule in self.involving[leaf as usize].get(&event).map_or(&[][..], |l| l) {
-                barred |= self.look_at_rule(key, rule, scratch);
-                scratch.rules_of_leaves.push(rule);
+            for &number in self.involving[leaf as usize].get(&event).map_or(&[][..], |l| l) {
+                let rule = &self.combinator.rules[number as usize];
+                if rule.parts.len() > 2 || !rule.resets.is_empty() || rule.result == EventId::TICK {
+                    pull.open.push(number);
+                } else {
+                    for &(other, _) in &rule.parts {
+                        pull.leaves[other.0 as usize / 64] |= 1 << (other.0 % 64);
+                    }
+                }
             }
         }
-        for &rule in self.resetting[leaf as usize].iter().chain(&self.terminating) {
-            barred |= self.look_at_rule(key, rule, scratch);
-            scratch.rules_of_leaves.push(rule);
-        }
-        scratch.leaves[leaf as usize] = if barred {
-            LeafNote::Barred
-        } else {
-            LeafNote::Rules(start as u32, scratch.rules_of_leaves.len() as u32)
-        };
-    }
-
-    /// Notes what a rule waits for; says whether it is enabled and must not be in a stubborn set.
-    fn look_at_rule(&self, key: &[u64], rule: u32, scratch: &mut Scratch) -> bool {
-        if !matches!(scratch.rules[rule as usize], RuleNote::Unknown) {
-            return matches!(scratch.rules[rule as usize], RuleNote::Barred);
-        }
-        scratch.noted_rules.push(rule);
-        let parts = &self.combinator.rules[rule as usize].parts;
-        let first = scratch.blockers.len() as u32;
-        for &(leaf, event) in parts {
-            if !self.combinator.offers(leaf, event, key) {
-                scratch.blockers.push(leaf.0);
-            }
-        }
-        let last = scratch.blockers.len() as u32;
-        let visible = || {
-            self.preserve != Preserve::Deadlocks
-                && self.combinator.rules[rule as usize].result != EventId::TAU
-        };
-        let along_back_edge = || {
-            self.preserve == Preserve::Failures
-                && parts.iter().any(|&(leaf, event)| {
-                    self.back[leaf.0 as usize].contains(&(self.combinator.state_of(leaf, key), event))
-                })
-        };
-        let note = if first < last {
-            RuleNote::Blocked(first, last)
-        } else if visible() || along_back_edge() {
-            RuleNote::Barred
-        } else {
-            RuleNote::Enabled
-        };
-        scratch.rules[rule as usize] = note;
-        matches!(note, RuleNote::Barred)
+        pull.open.extend_from_slice(&self.resetting[leaf as usize]);
+        pull
     }
 }
 
-/// What is known about a rule in the state a worker is at.
-#[derive(Clone, Copy, Debug, Default)]
-enum RuleNote {
-    #[default]
-    Unknown,
-    Enabled,
-    /// Enabled, and no set that has it may be used.
-    Barred,
-    /// A range of [`Scratch::blockers`].
-    Blocked(u32, u32),
+/// The rules to take in one state. The stubborn set is looked for when the first rule is asked about: where nothing can
+/// happen there is nothing to leave out.
+pub struct Chosen<'a, const W: usize> {
+    reduction: &'a Reduction<'a>,
+    key: &'a Key<W>,
+    set: Option<Option<LeafSet>>,
 }
 
-/// What is known about a leaf in the state a worker is at.
-#[derive(Clone, Copy, Debug, Default)]
-enum LeafNote {
-    #[default]
-    Unknown,
-    /// It is part of a barred rule.
-    Barred,
-    /// A range of [`Scratch::rules_of_leaves`].
-    Rules(u32, u32),
+impl<'a, const W: usize> Chosen<'a, W> {
+    pub fn new(reduction: &'a Reduction<'a>, key: &'a Key<W>) -> Chosen<'a, W> {
+        Chosen { reduction, key, set: None }
+    }
+
+    pub fn includes(&mut self, rule: u32) -> bool {
+        let set = self.set.get_or_insert_with(|| self.reduction.stubborn(self.key));
+        set.as_ref().is_none_or(|set| self.reduction.includes(set, rule))
+    }
 }
 
-/// What a worker knows about the state it is at.
+/// What a leaf in one of its states pulls into a set.
+#[derive(Debug, Default)]
+struct Pull {
+    /// A mask of the leaves that belong to the set in every state of the whole.
+    leaves: Vec<u64>,
+    /// Rules for which that depends on the other leaves.
+    open: Vec<u32>,
+}
+
+/// Leaves with more states than this are looked at anew each time, to save memory.
+const REMEMBERED_STATES_MAX: usize = 1 << 14;
+
+/// What a worker knows.
 #[derive(Debug, Default)]
 struct Scratch {
     reduction: u64,
+    /// The state it was asked about last, and the answer.
     key: Vec<u64>,
     answer: Option<LeafSet>,
-    rules: Vec<RuleNote>,
-    leaves: Vec<LeafNote>,
-    /// The rules and leaves that have a note.
-    noted_rules: Vec<u32>,
-    noted_leaves: Vec<u32>,
-    blockers: Vec<u32>,
-    rules_of_leaves: Vec<u32>,
+    /// By leaf and state.
+    pulls: Vec<Vec<Option<Box<Pull>>>>,
+    /// For a leaf with too many states.
+    fresh: Pull,
+    /// The enabled rules of that state, and for every leaf whether one of them keeps it out of every set.
     enabled: Vec<u32>,
+    barred: Vec<bool>,
 }
 
 thread_local! {
@@ -317,25 +347,32 @@ thread_local! {
 }
 
 impl Scratch {
-    /// Forgets the state before.
-    fn start(&mut self, reduction: &Reduction, key: &[u64]) {
-        if self.reduction != reduction.id {
-            self.reduction = reduction.id;
-            self.rules = vec![RuleNote::Unknown; reduction.combinator.rules.len()];
-            self.leaves = vec![LeafNote::Unknown; reduction.combinator.leaves.len()];
-            self.noted_rules.clear();
-            self.noted_leaves.clear();
-        }
-        for rule in self.noted_rules.drain(..) {
-            self.rules[rule as usize] = RuleNote::Unknown;
-        }
-        for leaf in self.noted_leaves.drain(..) {
-            self.leaves[leaf as usize] = LeafNote::Unknown;
-        }
+    /// Forgets the reduction before.
+    fn start(&mut self, reduction: &Reduction) {
+        self.reduction = reduction.id;
         self.key.clear();
-        self.key.extend_from_slice(key);
-        self.blockers.clear();
-        self.rules_of_leaves.clear();
+        self.barred = vec![false; reduction.combinator.leaves.len()];
+        self.pulls = reduction
+            .combinator
+            .leaves
+            .iter()
+            .map(|leaf| {
+                let states = leaf.machine.len();
+                let remembered = if states > REMEMBERED_STATES_MAX { 0 } else { states };
+                (0..remembered).map(|_| None).collect()
+            })
+            .collect();
+    }
+
+    fn pull(&mut self, reduction: &Reduction, leaf: u32, key: &[u64]) -> &Pull {
+        let state = reduction.combinator.state_of(LeafId(leaf), key);
+        match self.pulls[leaf as usize].get_mut(state as usize) {
+            Some(known) => known.get_or_insert_with(|| Box::new(reduction.pull_of(leaf, state))),
+            None => {
+                self.fresh = reduction.pull_of(leaf, state);
+                &self.fresh
+            }
+        }
     }
 }
 

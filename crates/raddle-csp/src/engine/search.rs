@@ -29,7 +29,7 @@ use super::combinator::{Label, TICK};
 use super::layout::{Field, Key};
 use super::model::Model;
 use super::normal::{LabelSet, Node, NodeId, NormalForm, is_subset, set_words};
-use super::reduction::Reduction;
+use super::reduction::{Chosen, Reduction};
 use super::store::{Layer, Store};
 use super::table::{INSERT_KEYS_MAX, hash};
 use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
@@ -492,27 +492,17 @@ impl<'m, const W: usize> Search<'m, W> {
     /// `τ` steps of a pair as the search takes them.
     #[inline]
     pub fn taus(&self, key: &Key<W>, mut emit: impl FnMut(Label, &Key<W>, u32) -> bool) -> bool {
-        if let Some(reduction) = &self.reduction
-            && let Some(set) = reduction.stubborn(key)
-        {
-            return self
-                .model
-                .taus(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
-        }
-        self.model.taus(key, emit)
+        let Some(reduction) = &self.reduction else { return self.model.taus(key, emit) };
+        let mut chosen = Chosen::new(reduction, key);
+        self.model.taus(key, |l, next, rule| chosen.includes(rule) && emit(l, next, rule))
     }
 
     /// The other steps; next keys still have the old node.
     #[inline]
     pub fn visibles(&self, key: &Key<W>, mut emit: impl FnMut(Label, &Key<W>, u32) -> bool) -> bool {
-        if let Some(reduction) = &self.reduction
-            && let Some(set) = reduction.stubborn(key)
-        {
-            return self
-                .model
-                .visibles(key, |l, next, rule| reduction.includes(&set, rule) && emit(l, next, rule));
-        }
-        self.model.visibles(key, emit)
+        let Some(reduction) = &self.reduction else { return self.model.visibles(key, emit) };
+        let mut chosen = Chosen::new(reduction, key);
+        self.model.visibles(key, |l, next, rule| chosen.includes(rule) && emit(l, next, rule))
     }
 
     fn expand_taus(&self, worker: &mut Worker<W>, key: &Key<W>) -> Result<(), CheckError> {

@@ -28,8 +28,9 @@ use crate::lang::source::Span;
 const SOFT_STEPS: u64 = 256;
 /// Steps after which an optimistic evaluation is given up.
 const HARD_STEPS: u64 = 4_096;
-/// Steps after which listing a comprehension is given up in favour of a stream.
-const LISTING_STEPS: u64 = 100_000;
+/// Steps after which listing a comprehension is given up in favour of a stream. Many, because a long list is better kept
+/// as one; it is an element that takes for ever that this is about.
+const LISTING_STEPS: u64 = 10_000_000;
 /// Most elements that are taken from a sequence that was not listed at once.
 const STREAM_MAX: usize = 250_000;
 /// How far an unevaluated sequence is looked into to find out that it has no end.

@@ -90,7 +90,7 @@ fn sequences_without_an_end_are_used_from_the_front() {
 fn long_sequences_are_made_without_deep_recursion() {
     check(
         SCRIPT,
-        "#down(60000)\nsum(down(1000))\nhead(rev(down(3000)))\nsum(take(5000, nat(1)))\n#<x | x <- down(20000), x % 2 == 0>\ncount(20000, (0, 0))\ncard(set(down(5000)))\n{x | x <- {1..3}, elem(x, nat(0))}",
+        "#down(60000)\nsum(down(1000))\nhead(rev(down(3000)))\nsum(take(5000, nat(1)))\n#<x | x <- down(20000), x % 2 == 0>\ncount(20000, (0, 0))\ncard(set(down(5000)))\n#<x + 1 | x <- <1..300000>>\n{x | x <- {1..3}, elem(x, nat(0))}",
         expect![[r#"
             60000 :: Int
             500500 :: Int
@@ -99,6 +99,7 @@ fn long_sequences_are_made_without_deep_recursion() {
             10000 :: Int
             (20000, 19999) :: (Int, Int)
             5000 :: Int
+            300000 :: Int
             {1, 2, 3} :: {Int}
         "#]],
     );
