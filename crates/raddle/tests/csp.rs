@@ -224,7 +224,7 @@ fn a_check_beyond_its_memory_goes_on_on_disk_and_says_when_it_cannot() {
 fn a_component_without_bounds_is_named() {
     let text = "channel a\nP(n) = a -> P(n + 1)\nassert P(0) :[deadlock free]\n";
     let files = folder(&[("endless.csp", text)]);
-    // Two million without the option, which takes two gigabytes.
+    // Without the option it is the memory that ends it, some hundred thousand states later.
     let output = csp(files.path(), &["check", "endless.csp", "--component-states-max", "20000"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("endless.csp:2:1"), "{}", stderr(&output));
