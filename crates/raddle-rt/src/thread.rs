@@ -6,7 +6,7 @@
 
 use crate::{arch, arena, init};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use raddle_wire::Record;
 
 /// One entry of the shadow call stack.
@@ -107,14 +107,23 @@ pub struct Thread {
     pub yields: bool,
     /// In a system call that waits for the outside world.
     pub away: bool,
+    /// The operation under way is no cancellation point although others of its kind are.
+    pub tries: bool,
 
     // Seen by other threads.
     pub pthread: AtomicUsize,
     pub os_tid: AtomicU32,
     pub phase: AtomicU32,
+    /// Cancellation under steering ([`crate::interpose::cancel`]): put off, and allowed at any time.
+    pub uncancellable: AtomicBool,
+    pub asynchronous: AtomicBool,
+    /// Where the thread sleeps; 1 wakes it.
+    pub bed: AtomicU32,
     pub next: *mut Thread,
     pub routine: usize,
     pub argument: usize,
+    /// The stack that the runtime gave it ([`crate::interpose`]'s `stack`): where it begins, and its size.
+    pub own_stack: (usize, usize),
     pub destructor_rounds: u32,
     /// The innermost `pthread_once` routine under way, owned by `interpose::once`.
     pub once: *mut core::ffi::c_void,
@@ -173,12 +182,17 @@ impl Thread {
             owes_turn: false,
             yields: false,
             away: false,
+            tries: false,
             pthread: AtomicUsize::new(0),
             os_tid: AtomicU32::new(0),
             phase: AtomicU32::new(0),
+            uncancellable: AtomicBool::new(false),
+            asynchronous: AtomicBool::new(false),
+            bed: AtomicU32::new(0),
             next: core::ptr::null_mut(),
             routine: 0,
             argument: 0,
+            own_stack: (0, 0),
             destructor_rounds: 0,
             once: core::ptr::null_mut(),
         }
@@ -216,6 +230,11 @@ impl Thread {
         self.owes_turn = false;
         self.yields = false;
         self.away = false;
+        self.tries = false;
+        self.own_stack = (0, 0);
+        self.uncancellable.store(false, Ordering::Relaxed);
+        self.asynchronous.store(false, Ordering::Relaxed);
+        self.bed.store(0, Ordering::Relaxed);
         self.phase.store(phase::NEW, Ordering::Relaxed);
         self.deferred_count.store(0, Ordering::Relaxed);
     }

@@ -43,6 +43,8 @@ pub fn adopt_main() -> Option<&'static mut Thread> {
     main.pthread.store(unsafe { libc::pthread_self() } as usize, Ordering::Relaxed);
     main.phase.store(phase::RUNNING, Ordering::Relaxed);
     link(main);
+    // It may end before the others, by `pthread_exit`.
+    arm_end(main);
     if !detect::prepare(main) {
         return None;
     }
@@ -222,6 +224,7 @@ fn end(thread: &mut Thread) {
     if !thread.observed {
         return;
     }
+    thread.uncancellable.store(true, Ordering::Relaxed);
     let routine = thread.routine;
     if steer::on() {
         let request = steer::Request { kind: step::END, object: 0, pc: routine as u64 };

@@ -69,6 +69,93 @@ fn the_same_seed_gives_the_same_run() {
     }
 }
 
+/// Compiles a program given as text, after the corpus's header.
+fn build_text(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let (source, program) = (folder.join(format!("{name}.c")), folder.join(name));
+    std::fs::write(&source, format!("#include \"corpus.h\"\n{text}")).unwrap();
+    succeed(
+        raddle()
+            .args(["cc", "-std=gnu11", "-O0", "-g", "-pthread", "-I"])
+            .arg(corpus().join("include"))
+            .arg(&source)
+            .arg("-o")
+            .arg(&program),
+    );
+    program
+}
+
+/// A clock that went on by itself would let this loop run another number of times in every run.
+#[test]
+fn a_seed_decides_what_the_clock_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        #include <time.h>
+        static long now(void) {
+            struct timespec t;
+            clock_gettime(CLOCK_MONOTONIC, &t);
+            return t.tv_sec * 1000000000L + t.tv_nsec;
+        }
+        static long looks;
+        static void wait_for_time(void) {
+            for (long until = now() + 300000; now() < until; looks++) usleep(looks < 2 ? 100 : 0);
+        }
+        int main(void) {
+            time_t day = time(NULL);
+            finish(start(wait_for_time));
+            printf("%ld %ld\n", looks, (long)day);
+        }"#;
+    let program = build_text(folder.path(), "clock", text);
+    for strategy in ["random", "pct:3"] {
+        let options = ["--strategy", strategy, "--runs", "4", "--same-seed"];
+        let forked = explore(folder.path(), &program, &options);
+        assert_eq!(forked.len(), 1, "{strategy}: {forked:?}");
+        let started: Vec<&str> = options.into_iter().chain(["--exec"]).collect();
+        assert_eq!(forked, explore(folder.path(), &program, &started), "{strategy}");
+    }
+}
+
+/// A thread that sleeps in a loop until it is cancelled, or until it sees a plain variable change, comes to no other
+/// operation; the others must be able to go on.
+#[test]
+fn sleeping_in_a_loop_lets_others_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        static volatile int flag;
+        static void *sleeps(void *unused) {
+            for (;;) usleep(10);
+            return unused;
+        }
+        static void *polls(void *unused) {
+            while (!flag) usleep(10);
+            return unused;
+        }
+        int main(void) {
+            pthread_t sleeper = start_with(sleeps, NULL), poller = start_with(polls, NULL);
+            void *result;
+            flag = 1;
+            pthread_join(poller, NULL);
+            pthread_cancel(sleeper);
+            pthread_join(sleeper, &result);
+            printf("%d\n", result == PTHREAD_CANCELED);
+        }"#;
+    let program = build_text(folder.path(), "loops", text);
+    for strategy in ["random", "round-robin", "pct:3", "pos"] {
+        let found = explore(folder.path(), &program, &["--strategy", strategy, "--runs", "5"]);
+        assert_eq!(found.keys().collect::<Vec<_>>(), [r#"{"exit":0} "1\n""#], "{strategy}");
+    }
+    let demo = folder.path().join("loops.demo");
+    for strategy in ["queue", "random"] {
+        succeed(
+            raddle()
+                .args(["-q", "record", "--demo", "--strategy", strategy, "-o"])
+                .arg(&demo)
+                .arg("--")
+                .arg(&program),
+        );
+        succeed(raddle().args(["-q", "replay", "--repeat", "3"]).arg(&demo));
+    }
+}
+
 /// Two increments by load and store: enumeration gives the results 1 and 2, and so must chance.
 #[test]
 fn random_runs_reach_all_outcomes() {

@@ -87,14 +87,18 @@ pub fn outside_pieces(
 ) -> isize {
     let pc = thread.caller_pc;
     if replaying() {
-        return given(thread, pc, call, &outputs);
+        thread.tries = length == Length::Short;
+        let result = given(thread, pc, call, &outputs);
+        thread.tries = false;
+        return result;
     }
     if !on() {
         return perform();
     }
     let early = if length == Length::Long { Ok(away(thread, perform)) } else { Err(perform) };
     let request = Request { kind: step::SYSCALL, object: call as usize, pc };
-    steer::visible(thread, request, |thread| {
+    thread.tries = length == Length::Short;
+    let recorded = steer::visible(thread, request, |thread| {
         let result = match early {
             Ok(result) => result,
             Err(perform) => perform(),
@@ -102,8 +106,9 @@ pub fn outside_pieces(
         thread.steps += 1;
         record(thread, pc, call, result, &outputs);
         result
-    })
-    .unwrap_or(-(libc::EIO as isize))
+    });
+    thread.tries = false;
+    recorded.unwrap_or(-(libc::EIO as isize))
 }
 
 /// A call that the demo leaves out: really made, in a replay too. It may wait for long, so others go on meanwhile.

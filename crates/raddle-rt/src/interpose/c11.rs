@@ -59,7 +59,8 @@ extern "C" fn do_thrd_detach(handle: libc::pthread_t) -> c_int {
 }
 
 extern "C" fn do_thrd_sleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
-    if crate::interpose::sleep::say() {
+    // SAFETY: the program passes a valid time.
+    if crate::interpose::sleep::sleeps(unsafe { crate::steer::clock::length_ns(time) }) {
         return 0;
     }
     // SAFETY: as the program asks.
@@ -67,7 +68,7 @@ extern "C" fn do_thrd_sleep(time: *const libc::timespec, left: *mut libc::timesp
 }
 
 extern "C" fn do_thrd_yield() {
-    if crate::interpose::sleep::say() {
+    if crate::interpose::sleep::yields(0) {
         return;
     }
     // SAFETY: no arguments.

@@ -4,6 +4,7 @@
 //! held again. A thread that is cancelled inside the wait holds the mutex while its clean-up handlers run, so a
 //! clean-up handler of ours, installed for the duration of the real call, reports the second half in that case.
 
+use crate::interpose::cancel;
 use crate::interpose::mutex::{self, Mutex, kind_bits};
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread};
@@ -90,24 +91,35 @@ fn wait_steered(
     });
     let mut cancelled = false;
     if woken.is_none() {
-        cancelled = steer::is_cancelled(thread);
+        cancelled = steer::is_cancelled(thread) && cancel::ends_waiting(thread, step::WAKE);
         steer::signalled(thread, true);
         observe::sync(thread, pc, SyncOp::WaitFailed, object, arg);
         steer::failed(thread);
     }
     mutex::lock_steered(thread, pc, mutex, Patience::Forever, bits::WAIT);
     if cancelled {
-        // SAFETY: no arguments; may unwind the thread, which holds the mutex as the standard demands.
-        unsafe { super::pthread_testcancel() };
+        // It holds the mutex, as the standard demands.
+        cancel::act(thread);
     }
     if woken.is_some() { 0 } else { libc::ETIMEDOUT }
 }
 
-fn wait_with(cond: *mut c_void, mutex: *mut Mutex, patience: Patience, wait: impl Fn() -> c_int) -> c_int {
+fn wait_with(
+    cond: *mut c_void,
+    mutex: *mut Mutex,
+    patience: Patience,
+    until: *const libc::timespec,
+    wait: impl Fn() -> c_int,
+) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     let pc = thread.caller_pc;
     if steer::on() {
-        return wait_steered(thread, pc, cond, mutex, patience);
+        let result = wait_steered(thread, pc, cond, mutex, patience);
+        if result != 0 {
+            // SAFETY: the program passes a valid time.
+            unsafe { steer::clock::reach(until) };
+        }
+        return result;
     }
     observe::sync(thread, pc, SyncOp::Unlock, mutex as usize, kind_bits(mutex) | bits::WAIT);
     observe::sync(thread, pc, SyncOp::WaitBegin, cond as usize, mutex as u64 & LOW48);
@@ -124,12 +136,16 @@ fn wait_with(cond: *mut c_void, mutex: *mut Mutex, patience: Patience, wait: imp
 
 pub extern "C" fn wait(cond: *mut c_void, mutex: *mut Mutex) -> c_int {
     // SAFETY: as the program asks (here and below).
-    wait_with(cond, mutex, Patience::Forever, || unsafe { c::pthread_cond_wait(cond, mutex) })
+    wait_with(cond, mutex, Patience::Forever, core::ptr::null(), || unsafe {
+        c::pthread_cond_wait(cond, mutex)
+    })
 }
 
 pub extern "C" fn timedwait(cond: *mut c_void, mutex: *mut Mutex, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(cond, mutex, Patience::Timed, || unsafe { c::pthread_cond_timedwait(cond, mutex, until) })
+    wait_with(cond, mutex, Patience::Timed, until, || unsafe {
+        c::pthread_cond_timedwait(cond, mutex, until)
+    })
 }
 
 extern "C" fn clockwait(
@@ -139,7 +155,7 @@ extern "C" fn clockwait(
     until: *const libc::timespec,
 ) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(cond, mutex, Patience::Timed, || unsafe {
+    wait_with(cond, mutex, Patience::Timed, until, || unsafe {
         c::pthread_cond_clockwait(cond, mutex, clock, until)
     })
 }

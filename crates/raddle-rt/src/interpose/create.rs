@@ -1,5 +1,6 @@
-//! Threads: creation, joining, detaching, cancelling, naming.
+//! Threads: creation, joining, detaching, naming.
 
+use crate::interpose::stack::{self, Stack};
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread, phase};
 use crate::{detect, export_with_pc, init, observe, real, real_fn, threads};
@@ -18,7 +19,6 @@ mod c {
         fn pthread_timedjoin_np(handle: libc::pthread_t, result: *mut *mut c_void, until: *const libc::timespec) -> c_int;
         fn pthread_clockjoin_np(handle: libc::pthread_t, result: *mut *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
         fn pthread_detach(handle: libc::pthread_t) -> c_int;
-        fn pthread_cancel(handle: libc::pthread_t) -> c_int;
         fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int;
         fn pthread_attr_init(attr: *mut libc::pthread_attr_t) -> c_int;
         fn pthread_attr_getstacksize(attr: *const c_void, bytes: *mut usize) -> c_int;
@@ -129,8 +129,15 @@ fn create_observed(
         // SAFETY: the program passes initialised attributes.
         unsafe { c::pthread_attr_getdetachstate(attr, &mut detached) };
     }
+    let mut own = Stack::take(attr);
+    let attr = own.as_ref().map_or(attr, Stack::attributes);
     // SAFETY: `enter` calls the program's routine with its argument.
     let result = unsafe { c::pthread_create(handle, attr, enter, block.cast()) };
+    if let Some(own) = &mut own {
+        own.forget();
+        // SAFETY: the new thread waits for its phase to change.
+        unsafe { (*block).own_stack = (own.start, own.bytes) };
+    }
     if result != 0 {
         threads::discard(block);
         return result;
@@ -159,6 +166,7 @@ fn join_with(
     handle: libc::pthread_t,
     result: *mut *mut c_void,
     patience: Patience,
+    until: *const libc::timespec,
     wait: impl Fn() -> c_int,
 ) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
@@ -167,7 +175,12 @@ fn join_with(
     let index = threads::index_of(handle);
     let ended = threads::structure_of(handle);
     if let (true, Some(index)) = (steer::on(), index) {
-        return join_steered(thread, pc, handle, index, result, patience);
+        let status = join_steered(thread, pc, handle, index, result, patience);
+        if status == libc::ETIMEDOUT {
+            // SAFETY: the program passes a valid time.
+            unsafe { steer::clock::reach(until) };
+        }
+        return status;
     }
     let status = wait();
     let Some(index) = index else { return status };
@@ -197,12 +210,14 @@ fn join_steered(
         let status = unsafe { c::pthread_join(handle, result) };
         if status == 0 {
             detect::join(thread, ended);
+            // SAFETY: the structure of a thread that has just been joined.
+            let (start, bytes) = unsafe { (*ended).own_stack };
+            stack::give_back(start, bytes);
         }
         report_join(thread, pc, handle, index, status);
         Some(status)
     });
     joined.unwrap_or_else(|| {
-        super::test_cancel(thread);
         let status = if patience == Patience::Not { libc::EBUSY } else { libc::ETIMEDOUT };
         report_join(thread, pc, handle, index, status);
         steer::failed(thread);
@@ -223,12 +238,16 @@ fn report_join(thread: &mut Thread, pc: u64, handle: libc::pthread_t, index: u32
 
 pub extern "C" fn join(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     // SAFETY: as the program asks (here and below).
-    join_with(handle, result, Patience::Forever, || unsafe { c::pthread_join(handle, result) })
+    join_with(handle, result, Patience::Forever, core::ptr::null(), || unsafe {
+        c::pthread_join(handle, result)
+    })
 }
 
 extern "C" fn tryjoin(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     // SAFETY: as the program asks.
-    join_with(handle, result, Patience::Not, || unsafe { c::pthread_tryjoin_np(handle, result) })
+    join_with(handle, result, Patience::Not, core::ptr::null(), || unsafe {
+        c::pthread_tryjoin_np(handle, result)
+    })
 }
 
 extern "C" fn timedjoin(
@@ -237,7 +256,9 @@ extern "C" fn timedjoin(
     until: *const libc::timespec,
 ) -> c_int {
     // SAFETY: as the program asks.
-    join_with(handle, result, Patience::Timed, || unsafe { c::pthread_timedjoin_np(handle, result, until) })
+    join_with(handle, result, Patience::Timed, until, || unsafe {
+        c::pthread_timedjoin_np(handle, result, until)
+    })
 }
 
 extern "C" fn clockjoin(
@@ -247,7 +268,7 @@ extern "C" fn clockjoin(
     until: *const libc::timespec,
 ) -> c_int {
     // SAFETY: as the program asks.
-    join_with(handle, result, Patience::Timed, || unsafe {
+    join_with(handle, result, Patience::Timed, until, || unsafe {
         c::pthread_clockjoin_np(handle, result, clock, until)
     })
 }
@@ -261,18 +282,6 @@ pub extern "C" fn detach(handle: libc::pthread_t) -> c_int {
     }
     // SAFETY: as the program asks.
     unsafe { c::pthread_detach(handle) }
-}
-
-extern "C" fn cancel(handle: libc::pthread_t) -> c_int {
-    if let (Some(thread), Some(index)) = (thread::observed(), threads::index_of(handle)) {
-        let pc = thread.caller_pc;
-        super::step(thread, pc, SyncOp::Cancel, index as usize, 0);
-        if steer::on() {
-            steer::cancel(index);
-        }
-    }
-    // SAFETY: as the program asks.
-    unsafe { c::pthread_cancel(handle) }
 }
 
 extern "C" fn setname(handle: libc::pthread_t, name: *const c_char) -> c_int {
@@ -293,6 +302,5 @@ export_with_pc! {
     pthread_timedjoin_np => timedjoin;
     pthread_clockjoin_np => clockjoin;
     pthread_detach => detach;
-    pthread_cancel => cancel;
     pthread_setname_np => setname;
 }

@@ -67,7 +67,11 @@ extern "C" fn futex(
     let wakes = matches!(command, libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET);
     if let (true, Some(thread)) = (steer::on() && (waits || wakes), thread::observed()) {
         let result = if waits {
-            wait_steered(thread, pc, word, value as u32, time != 0)
+            let result = wait_steered(thread, pc, word, value as u32, time != 0);
+            if result == -(libc::ETIMEDOUT as isize) {
+                limit_reached(command, time);
+            }
+            result
         } else {
             let wake = || steer::signal(word, value) as isize;
             super::step_with(thread, pc, SyncOp::FutexWake, word, value as u64, wake)
@@ -116,6 +120,19 @@ fn wait_steered(thread: &mut Thread, pc: u64, word: usize, value: u32, timed: bo
         steer::failed(thread);
         -(libc::ETIMEDOUT as isize)
     })
+}
+
+/// One form waits for a length of time, the other until a time.
+fn limit_reached(command: i32, time: usize) {
+    let time = time as *const libc::timespec;
+    // SAFETY: the program passes a valid time.
+    unsafe {
+        if command == libc::FUTEX_WAIT {
+            steer::clock::pass(steer::clock::length_ns(time));
+        } else {
+            steer::clock::reach(time);
+        }
+    }
 }
 
 fn say(op: SyncOp, word: usize, argument: u64, pc: u64) {

@@ -8,6 +8,7 @@
 pub mod allocator;
 pub mod barrier;
 pub mod c11;
+pub mod cancel;
 pub mod condition;
 pub mod create;
 pub mod futex;
@@ -24,16 +25,13 @@ pub mod semaphore;
 pub mod signal;
 pub mod sleep;
 pub mod stable;
+mod stack;
 pub mod system;
 
+use crate::observe;
 use crate::steer::{self, Request};
 use crate::thread::Thread;
-use crate::{observe, real_fn};
 use raddle_wire::SyncOp;
-
-real_fn! {
-    fn pthread_testcancel();
-}
 
 /// A visible operation that is nothing but its event.
 pub fn step(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
@@ -70,14 +68,5 @@ pub fn step_with<T>(
             steer::failed(thread);
             result
         }
-    }
-}
-
-/// Acts on a cancellation request that reached the thread while it waited in the runtime.
-pub fn test_cancel(thread: &mut Thread) {
-    if steer::on() && steer::is_cancelled(thread) {
-        steer::failed(thread);
-        // SAFETY: no arguments; may unwind the thread.
-        unsafe { pthread_testcancel() };
     }
 }

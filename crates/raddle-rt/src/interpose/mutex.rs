@@ -153,24 +153,29 @@ pub extern "C" fn trylock(m: *mut Mutex) -> c_int {
 }
 
 pub extern "C" fn timedlock(m: *mut Mutex, until: *const libc::timespec) -> c_int {
-    timed(m, || {
+    timed(m, until, || {
         // SAFETY: as the program asks.
         unsafe { c::pthread_mutex_timedlock(m, until) }
     })
 }
 
 extern "C" fn clocklock(m: *mut Mutex, clock: c_int, until: *const libc::timespec) -> c_int {
-    timed(m, || {
+    timed(m, until, || {
         // SAFETY: as the program asks.
         unsafe { c::pthread_mutex_clocklock(m, clock, until) }
     })
 }
 
-fn timed(m: *mut Mutex, wait: impl Fn() -> c_int) -> c_int {
+fn timed(m: *mut Mutex, until: *const libc::timespec, wait: impl Fn() -> c_int) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     let pc = thread.caller_pc;
     if steer::on() {
-        return lock_steered(thread, pc, m, Patience::Timed, bits::TIMED);
+        let result = lock_steered(thread, pc, m, Patience::Timed, bits::TIMED);
+        if result == libc::ETIMEDOUT {
+            // SAFETY: the program passes a valid time.
+            unsafe { steer::clock::reach(until) };
+        }
+        return result;
     }
     let mut result = try_first(thread, pc, m, bits::TIMED);
     if result == libc::EBUSY {

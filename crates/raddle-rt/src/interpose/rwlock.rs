@@ -76,12 +76,23 @@ fn steered(thread: &mut Thread, pc: u64, l: *mut c_void, read: bool, patience: P
 }
 
 /// Tries first, so that a thread that has to wait can say so.
-fn acquire(l: *mut c_void, read: bool, how: u64, wait: impl Fn() -> c_int) -> c_int {
+fn acquire(
+    l: *mut c_void,
+    read: bool,
+    how: u64,
+    until: *const libc::timespec,
+    wait: impl Fn() -> c_int,
+) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     let pc = thread.caller_pc;
     if steer::on() {
         let patience = if how & bits::TIMED != 0 { Patience::Timed } else { Patience::Forever };
-        return steered(thread, pc, l, read, patience, how);
+        let result = steered(thread, pc, l, read, patience, how);
+        if result == libc::ETIMEDOUT {
+            // SAFETY: the program passes a valid time.
+            unsafe { steer::clock::reach(until) };
+        }
+        return result;
     }
     // SAFETY: as the program asks.
     let mut result =
@@ -97,32 +108,32 @@ fn acquire(l: *mut c_void, read: bool, how: u64, wait: impl Fn() -> c_int) -> c_
 
 extern "C" fn rdlock(l: *mut c_void) -> c_int {
     // SAFETY: as the program asks (here and below).
-    acquire(l, true, 0, || unsafe { c::pthread_rwlock_rdlock(l) })
+    acquire(l, true, 0, core::ptr::null(), || unsafe { c::pthread_rwlock_rdlock(l) })
 }
 
 extern "C" fn wrlock(l: *mut c_void) -> c_int {
     // SAFETY: as the program asks.
-    acquire(l, false, 0, || unsafe { c::pthread_rwlock_wrlock(l) })
+    acquire(l, false, 0, core::ptr::null(), || unsafe { c::pthread_rwlock_wrlock(l) })
 }
 
 extern "C" fn timedrdlock(l: *mut c_void, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    acquire(l, true, bits::TIMED, || unsafe { c::pthread_rwlock_timedrdlock(l, until) })
+    acquire(l, true, bits::TIMED, until, || unsafe { c::pthread_rwlock_timedrdlock(l, until) })
 }
 
 extern "C" fn timedwrlock(l: *mut c_void, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    acquire(l, false, bits::TIMED, || unsafe { c::pthread_rwlock_timedwrlock(l, until) })
+    acquire(l, false, bits::TIMED, until, || unsafe { c::pthread_rwlock_timedwrlock(l, until) })
 }
 
 extern "C" fn clockrdlock(l: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    acquire(l, true, bits::TIMED, || unsafe { c::pthread_rwlock_clockrdlock(l, clock, until) })
+    acquire(l, true, bits::TIMED, until, || unsafe { c::pthread_rwlock_clockrdlock(l, clock, until) })
 }
 
 extern "C" fn clockwrlock(l: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    acquire(l, false, bits::TIMED, || unsafe { c::pthread_rwlock_clockwrlock(l, clock, until) })
+    acquire(l, false, bits::TIMED, until, || unsafe { c::pthread_rwlock_clockwrlock(l, clock, until) })
 }
 
 extern "C" fn tryrdlock(l: *mut c_void) -> c_int {

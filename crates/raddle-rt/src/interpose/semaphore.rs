@@ -63,17 +63,26 @@ fn wait_steered(thread: &mut Thread, s: *mut c_void, patience: Patience) -> c_in
     if taken.is_some() {
         return 0;
     }
-    super::test_cancel(thread);
     observe::sync(thread, pc, SyncOp::SemWaitFailed, s as usize, 0);
     steer::failed(thread);
     crate::real::set_errno(if patience == Patience::Not { libc::EAGAIN } else { libc::ETIMEDOUT });
     -1
 }
 
-fn wait_with(s: *mut c_void, patience: Patience, wait: impl Fn() -> c_int) -> c_int {
+fn wait_with(
+    s: *mut c_void,
+    patience: Patience,
+    until: *const libc::timespec,
+    wait: impl Fn() -> c_int,
+) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
     if steer::on() {
-        return wait_steered(thread, s, patience);
+        let result = wait_steered(thread, s, patience);
+        if result != 0 {
+            // SAFETY: the program passes a valid time.
+            unsafe { steer::clock::reach(until) };
+        }
+        return result;
     }
     let pc = thread.caller_pc;
     // SAFETY: as the program asks.
@@ -90,17 +99,17 @@ fn wait_with(s: *mut c_void, patience: Patience, wait: impl Fn() -> c_int) -> c_
 
 extern "C" fn wait(s: *mut c_void) -> c_int {
     // SAFETY: as the program asks (here and below).
-    wait_with(s, Patience::Forever, || unsafe { c::sem_wait(s) })
+    wait_with(s, Patience::Forever, core::ptr::null(), || unsafe { c::sem_wait(s) })
 }
 
 extern "C" fn timedwait(s: *mut c_void, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(s, Patience::Timed, || unsafe { c::sem_timedwait(s, until) })
+    wait_with(s, Patience::Timed, until, || unsafe { c::sem_timedwait(s, until) })
 }
 
 extern "C" fn clockwait(s: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int {
     // SAFETY: as the program asks.
-    wait_with(s, Patience::Timed, || unsafe { c::sem_clockwait(s, clock, until) })
+    wait_with(s, Patience::Timed, until, || unsafe { c::sem_clockwait(s, clock, until) })
 }
 
 extern "C" fn trywait(s: *mut c_void) -> c_int {

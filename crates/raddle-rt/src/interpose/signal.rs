@@ -216,7 +216,9 @@ fn sent(result: c_int) -> c_int {
     if let Some(thread) = thread::observed().filter(|_| demo::on()) {
         let pc = thread.caller_pc;
         let request = Request { kind: step::SYSCALL, object: 0, pc };
+        thread.tries = true;
         steer::visible(thread, request, |thread| demo::note_inside(thread, pc));
+        thread.tries = false;
     }
     result
 }

@@ -138,10 +138,7 @@ pub(super) fn inside(
         steer::released(PIPES);
         Some(result)
     });
-    done.unwrap_or_else(|| {
-        super::test_cancel(thread);
-        -(libc::EINTR as isize)
-    })
+    done.unwrap_or(-(libc::EINTR as isize))
 }
 
 /// A call on a descriptor that may write one piece of the program's memory.
@@ -401,19 +398,46 @@ extern "C" fn eventfd(value: usize, flags: usize) -> isize {
     answer(result)
 }
 
-/// Waits for any of several descriptors. Waits of no time at all are short.
-fn waits<const N: usize>(number: c_long, arguments: [usize; 6], long: bool, rooms: [Room; N]) -> isize {
+/// Waits for any of several descriptors, so long. Waits of no time at all are short.
+fn waits<const N: usize>(number: c_long, arguments: [usize; 6], limit: Limit, rooms: [Room; N]) -> isize {
     let Some(thread) = steered() else { return answer(raw(number, arguments)) };
-    let length = if long { Length::Long } else { Length::Short };
-    let perform = || raw(number, arguments);
+    let length = if limit == Limit::After(0) { Length::Short } else { Length::Long };
+    let perform = || limit.passes(raw(number, arguments));
     answer(demo::outside(thread, number as u32, length, perform, |result| {
         rooms.map(|room| if result >= 0 { room } else { NOTHING })
     }))
 }
 
+/// How long a call waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Never,
+    /// After so many nanoseconds.
+    After(u64),
+}
+
+impl Limit {
+    fn milliseconds(limit: c_int) -> Limit {
+        u64::try_from(limit).map_or(Limit::Never, |limit| Limit::After(limit * 1_000_000))
+    }
+
+    /// A call that waited in vain has taken its time.
+    fn passes(self, result: isize) -> isize {
+        if let (0, Limit::After(nanoseconds)) = (result, self) {
+            steer::clock::pass(nanoseconds);
+        }
+        result
+    }
+}
+
 extern "C" fn poll(list: usize, count: usize, timeout: c_int) -> isize {
     let room = (list, count * size_of::<libc::pollfd>());
-    waits(libc::SYS_poll, [list, count, timeout as isize as usize, 0, 0, 0], timeout != 0, [room])
+    waits(
+        libc::SYS_poll,
+        [list, count, timeout as isize as usize, 0, 0, 0],
+        Limit::milliseconds(timeout),
+        [room],
+    )
 }
 
 extern "C" fn ppoll(list: usize, count: usize, time: usize, mask: usize) -> isize {
@@ -421,7 +445,12 @@ extern "C" fn ppoll(list: usize, count: usize, time: usize, mask: usize) -> isiz
     // The kernel would write what is left of the time into the program's constant.
     let mut left = time_at(time);
     let pointer = if time == 0 { 0 } else { &raw mut left as usize };
-    waits(libc::SYS_ppoll, [list, count, pointer, mask, 8, 0], true, [room])
+    let limit = if time == 0 { Limit::Never } else { Limit::After(seconds_ns(left.tv_sec, left.tv_nsec)) };
+    waits(libc::SYS_ppoll, [list, count, pointer, mask, 8, 0], limit, [room])
+}
+
+fn seconds_ns(seconds: i64, nanoseconds: i64) -> u64 {
+    (seconds.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(nanoseconds.max(0) as u64)
 }
 
 fn time_at(pointer: usize) -> libc::timespec {
@@ -437,7 +466,14 @@ extern "C" fn select(count: usize, reads: usize, writes: usize, others: usize, t
     let set = |address: usize| if address == 0 { NOTHING } else { (address, bytes) };
     let left = if time == 0 { NOTHING } else { (time, size_of::<libc::timeval>()) };
     let rooms = [set(reads), set(writes), set(others), left];
-    waits(libc::SYS_select, [count, reads, writes, others, time, 0], true, rooms)
+    let limit = if time == 0 {
+        Limit::Never
+    } else {
+        // SAFETY: the program passes a valid time.
+        let time = unsafe { *(time as *const libc::timeval) };
+        Limit::After(seconds_ns(time.tv_sec, time.tv_usec.saturating_mul(1000)))
+    };
+    waits(libc::SYS_select, [count, reads, writes, others, time, 0], limit, rooms)
 }
 
 extern "C" fn epoll_wait(fd: usize, events: usize, most: usize, timeout: c_int) -> isize {
@@ -449,7 +485,7 @@ extern "C" fn epoll_pwait(fd: usize, events: usize, most: usize, timeout: c_int,
     let Some(thread) = steered() else { return answer(raw(libc::SYS_epoll_pwait, arguments)) };
     let length = if timeout == 0 { Length::Short } else { Length::Long };
     let perform = || {
-        let count = raw(libc::SYS_epoll_pwait, arguments);
+        let count = Limit::milliseconds(timeout).passes(raw(libc::SYS_epoll_pwait, arguments));
         if demo::on() {
             watched::to_descriptors(fd as c_int, events, count);
         }
@@ -550,15 +586,44 @@ fn queries(number: c_long, arguments: [usize; 6], room: Room) -> isize {
     }))
 }
 
+/// What a steered program is told instead of the time ([`steer::clock`]), in nanoseconds.
+fn told(clock: c_int) -> Option<u64> {
+    (steer::clock::on() && steered().is_some()).then(|| steer::clock::look(clock))
+}
+
 extern "C" fn clock_gettime(clock: usize, time: usize) -> isize {
+    if let Some(now) = told(clock as c_int) {
+        let told =
+            libc::timespec { tv_sec: (now / 1_000_000_000) as i64, tv_nsec: (now % 1_000_000_000) as i64 };
+        // SAFETY: the program passes room for a time.
+        unsafe { *(time as *mut libc::timespec) = told };
+        return 0;
+    }
     queries(libc::SYS_clock_gettime, [clock, time, 0, 0, 0, 0], (time, size_of::<libc::timespec>()))
 }
 
 extern "C" fn gettimeofday(time: usize, zone: usize) -> isize {
+    if let Some(now) = told(libc::CLOCK_REALTIME).filter(|_| time != 0) {
+        let told = libc::timeval {
+            tv_sec: (now / 1_000_000_000) as i64,
+            tv_usec: (now % 1_000_000_000 / 1000) as i64,
+        };
+        // SAFETY: the program passes room for a time.
+        unsafe { *(time as *mut libc::timeval) = told };
+        return 0;
+    }
     queries(libc::SYS_gettimeofday, [time, zone, 0, 0, 0, 0], (time, size_of::<libc::timeval>()))
 }
 
 extern "C" fn time(seconds: usize) -> isize {
+    if let Some(now) = told(libc::CLOCK_REALTIME) {
+        let now = (now / 1_000_000_000) as i64;
+        if seconds != 0 {
+            // SAFETY: the program passes room for a time.
+            unsafe { *(seconds as *mut i64) = now };
+        }
+        return now as isize;
+    }
     queries(libc::SYS_time, [seconds, 0, 0, 0, 0, 0], (seconds, if seconds == 0 { 0 } else { 8 }))
 }
 
@@ -575,7 +640,7 @@ extern "C" fn getpid() -> isize {
 }
 
 extern "C" fn pause() -> isize {
-    waits(libc::SYS_pause, [0; 6], true, [NOTHING])
+    waits(libc::SYS_pause, [0; 6], Limit::Never, [NOTHING])
 }
 
 /// Returns an error number instead of setting it.

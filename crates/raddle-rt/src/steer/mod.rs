@@ -15,6 +15,7 @@
 //! still on its way is waited for. Only a thread that sleeps in the kernel (a blocking system call) is passed over;
 //! what happens then depends on the outside world, which is what demos record.
 
+pub mod clock;
 pub mod debugger;
 pub mod journal;
 mod objects;
@@ -29,8 +30,8 @@ pub mod warm;
 mod watch;
 
 pub use objects::{
-    arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel, is_cancelled, released, signal,
-    signalled, yielded,
+    arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel as cancel_thread, is_cancelled,
+    released, signal, signalled, yielded,
 };
 pub use state::{
     add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, has_ended, interrupt,
@@ -39,6 +40,7 @@ pub use state::{
 };
 
 use crate::demo;
+use crate::interpose::cancel;
 use crate::thread::{Busy, Thread};
 use state::Grant;
 
@@ -68,8 +70,11 @@ fn turn(thread: &mut Thread, request: Request) -> bool {
         // Not in the scrutinee: the lock would be held while the thread sleeps.
         let grant = state::lock().arrive(thread, request);
         match grant {
-            Grant::Go => return true,
-            Grant::Fail => return false,
+            Grant::Go | Grant::Fail => {
+                // A schedule says itself who goes first.
+                thread.yields = false;
+                return matches!(grant, Grant::Go);
+            }
             Grant::Wait => {
                 watch::sleep_until_granted(thread);
                 if demo::has_signal(thread) {
@@ -78,6 +83,7 @@ fn turn(thread: &mut Thread, request: Request) -> bool {
                 }
             }
             Grant::Handler => demo::replay_handler(thread),
+            Grant::Cancel => cancel::act(thread),
         }
     }
 }
@@ -141,7 +147,10 @@ pub fn blocking<T>(
     }
     let _busy = Busy::enter(thread);
     loop {
-        if !turn(thread, request) {
+        thread.tries = patience == Patience::Not;
+        let go = turn(thread, request);
+        thread.tries = false;
+        if !go {
             return None;
         }
         if let Some(result) = attempt(thread) {

@@ -3,9 +3,12 @@
 //! Everything here changes who can be chosen, so it is called inside somebody's turn only; that is what makes the
 //! choice independent of arrival.
 
-use super::schedule;
-use super::state::{NOBODY, Phase, Sched, cancellable, lock};
+use super::state::{NOBODY, Phase, Sched, lock};
+use super::{schedule, watch};
+use crate::interpose::cancel as cancellation;
+use crate::real;
 use crate::thread::Thread;
+use core::sync::atomic::Ordering;
 
 pub(super) const BARRIERS_MAX: usize = 256;
 
@@ -101,16 +104,25 @@ pub fn signal(on: usize, count: usize) -> usize {
     woken
 }
 
-/// A cancellation request reaches a thread that waits in the runtime.
+/// A thread is cancelled; called inside a turn. One that waits where that ends the wait is woken, and one that is known
+/// to compute without operations is struck where it is.
 pub fn cancel(index: u32) {
     let mut sched = lock();
     sched.entries.for_each(|entry| {
-        if entry.index == index {
-            entry.cancelled = true;
-            let waits = cancellable(entry.request.kind);
-            if waits && matches!(entry.phase, Phase::Aside | Phase::AsideTimed) {
-                entry.phase = Phase::Waiting;
-            }
+        if entry.index != index {
+            return;
+        }
+        entry.cancelled = true;
+        entry.cpu_ms = watch::processor_ms(entry.os_tid);
+        // SAFETY: a listed thread's structure stays valid; what is looked at is atomic, or its thread waits.
+        let thread = unsafe { &*entry.thread };
+        thread.bed.store(1, Ordering::Release);
+        real::futex_wake_private(&thread.bed);
+        let waits = matches!(entry.phase, Phase::Aside | Phase::AsideTimed);
+        if waits && cancellation::ends_waiting(thread, entry.request.kind) {
+            entry.phase = Phase::Waiting;
+        } else if entry.phase == Phase::Away && !thread.away && cancellation::at_any_time(thread) {
+            entry.strike();
         }
     });
 }

@@ -9,7 +9,7 @@ use super::{Request, schedule};
 use crate::thread::Thread;
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering};
 use raddle_wire::step;
 
 /// Threads that one steered run may create in all: as many as a step word can name.
@@ -61,6 +61,8 @@ pub struct Entry {
     pub woken: bool,
     pub ticket: u64,
     pub cancelled: bool,
+    /// Processor time of the thread when it was last seen to do something, or was cancelled.
+    pub cpu_ms: u64,
     /// The operation of this turn did not succeed.
     pub failed: bool,
     /// The thread let others go first.
@@ -91,6 +93,7 @@ impl Entry {
             woken: false,
             ticket: 0,
             cancelled: false,
+            cpu_ms: 0,
             failed: false,
             yielded: false,
             priority: 0,
@@ -99,6 +102,16 @@ impl Entry {
             schedule_thread: NOBODY,
             access: schedule::ParkedAccess::new(),
         }
+    }
+
+    /// The thread is cancelled where it is, and runs to its clean-up.
+    pub fn strike(&mut self) {
+        // SAFETY: a listed thread's structure stays valid.
+        let thread = unsafe { &*self.thread };
+        self.phase = Phase::Running;
+        self.cancelled = false;
+        thread.uncancellable.store(true, Ordering::Relaxed);
+        crate::interpose::cancel::strike(thread.pthread.load(Ordering::Relaxed));
     }
 
     /// Can the thread be chosen?

@@ -240,6 +240,9 @@ pub fn arrive(sched: &mut Sched, thread: &mut Thread) -> Grant {
         return Grant::Wait;
     }
     let found = sched.entries[me].request.kind;
+    if sched.is_cancelled_at(thread, found) {
+        return Grant::Cancel;
+    }
     if expected.kind == step::HANDLER && found != step::HANDLER && expected.ordinal == thread.steps + 1 {
         sched.entries[me].phase = Phase::Acting;
         return Grant::Handler;
@@ -327,21 +330,24 @@ fn diverge(sched: &mut Sched, index: usize, expected: Option<StepWord>) -> ! {
 
 /// Nobody has moved for a while.
 pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
-    // A thread that has been woken, or is in its turn, may be without a processor for long on a loaded machine. Only the
-    // caller is known to be awake for another reason.
+    // A thread that has been woken, or is in its turn, may be without a processor for long on a loaded machine, so only
+    // processor time counts. The caller is known to be awake for another reason.
     let caller = real::gettid();
+    let one_at_a_time = sched.one_at_a_time;
     let on_the_way = |entry: &Entry| {
-        matches!(entry.phase, Phase::Running | Phase::Waiting | Phase::Acting)
+        matches!(entry.phase, Phase::Running | Phase::Waiting | Phase::Acting | Phase::Away)
             && entry.os_tid != caller
             && !watch::asleep(entry.os_tid)
+            && watch::computed_ms(entry) < stuck_ms
+            && !(one_at_a_time && entry.phase == Phase::Running && watch::is_lost(entry))
     };
-    if sched.entries.people().any(on_the_way) && elapsed_ms < stuck_ms {
+    if sched.entries.people().any(on_the_way) {
         return;
     }
     if sched.one_at_a_time {
         let mut passed = false;
         sched.entries.for_each(|entry| {
-            if entry.phase == Phase::Running && watch::asleep(entry.os_tid) {
+            if entry.phase == Phase::Running && (watch::asleep(entry.os_tid) || watch::is_lost(entry)) {
                 entry.phase = Phase::Away;
                 passed = true;
             }

@@ -4,6 +4,7 @@ use super::objects::{BARRIERS_MAX, Barrier, release};
 use super::roster::Roster;
 pub use super::roster::{Entry, NOBODY, Phase, grant};
 use super::{Request, debugger, journal, profile, schedule, strategy};
+use crate::interpose::cancel;
 use crate::spin::{Spin, SpinGuard};
 use crate::thread::Thread;
 use crate::{init, real};
@@ -122,6 +123,8 @@ pub enum Grant {
     Wait,
     /// A signal handler comes first.
     Handler,
+    /// The thread was cancelled: its next operation is another one. The turn stays its own.
+    Cancel,
 }
 
 /// A thread that takes this many turns in a row while others could is treated as if it had yielded: it spins.
@@ -172,6 +175,9 @@ impl Sched {
             self.choose();
         }
         if self.chosen == me {
+            if self.is_cancelled_at(thread, request.kind) {
+                return Grant::Cancel;
+            }
             self.entries[me as usize].phase = Phase::Acting;
             return Grant::Go;
         }
@@ -186,6 +192,16 @@ impl Sched {
             self.entries.for_each(|entry| entry.yielded = false);
             self.entries[me].yielded = true;
         }
+    }
+
+    /// Is this where the thread acts on having been cancelled? It runs on then, to its clean-up.
+    pub fn is_cancelled_at(&mut self, thread: &Thread, kind: u8) -> bool {
+        let entry = self.entry(thread);
+        let acts = entry.cancelled && cancel::due(thread, kind);
+        if acts {
+            entry.phase = Phase::Running;
+        }
+        acts
     }
 
     pub fn is_acting(&mut self, thread: &Thread) -> bool {
@@ -241,8 +257,7 @@ impl Sched {
     /// The operation would block: somebody else's turn. True when the thread has been cancelled.
     pub fn set_aside(&mut self, thread: &mut Thread, timed: bool) -> bool {
         let me = thread.sched as usize;
-        let cancellable = cancellable(self.entries[me].request.kind);
-        if cancellable && self.entries[me].cancelled {
+        if self.entries[me].cancelled && cancel::ends_waiting(thread, self.entries[me].request.kind) {
             return true;
         }
         if self.replay.active() {
@@ -447,11 +462,6 @@ pub fn end_run() -> ! {
     real::exit_group(raddle_wire::region::OUTCOME_STATUS)
 }
 
-/// Operations that a request to cancel the thread ends while they wait.
-pub const fn cancellable(kind: u8) -> bool {
-    matches!(kind, step::WAKE | step::SEM_WAIT | step::JOIN | step::SYSCALL)
-}
-
 pub const fn join_token(index: u32) -> usize {
     1 << 63 | index as usize
 }
@@ -481,12 +491,13 @@ pub fn adopt_main(main: &mut Thread) {
     }
     journal::start(header);
     crate::demo::start(header);
-    let orders = header.steer == steer::CONTROL || schedule::orders_calls(&sched);
+    let orders = header.steer == steer::CONTROL || crate::demo::on() || schedule::orders_calls(&sched);
     ORDERS_CALLS.store(orders, Ordering::Relaxed);
     debugger::start(header);
     super::visible::start(header);
     sched.profiled = header.options & option::PROFILE != 0;
     sched.one_at_a_time = header.options & option::ONE_AT_A_TIME != 0;
+    super::clock::start(sched.one_at_a_time && !crate::demo::on());
     strategy::prepare(&mut sched, header);
     register(&mut sched, main);
     sched.chosen = 0;

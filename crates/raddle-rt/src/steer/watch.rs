@@ -3,8 +3,9 @@
 //! A chosen thread may be asleep in the kernel, in a system call that only the outside world ends. Whoever waits looks
 //! after a while: if the chosen thread is asleep, it is passed over until it comes back.
 
-use super::state::{self, NOBODY, Phase, grant};
+use super::state::{self, Entry, NOBODY, Phase, grant};
 use super::{schedule, strategy};
+use crate::interpose::cancel;
 use crate::real;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +14,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const LOOK_AFTER_US: u64 = 20_000;
 /// A chosen thread that sleeps in the kernel is passed over after so long.
 const PASS_OVER_MS: u64 = 50;
-/// A thread that the others wait for is passed over after so long even if it is awake: it may wait for them in a loop without
-/// visible operations.
+/// A thread that the others wait for is passed over after so much processor time even if it is awake: it may wait for them in
+/// a loop without visible operations. Processor time, because on a loaded machine others have their share.
 const LOST_MS: u64 = 2_000;
 /// So long without any step mean that the run is stuck.
 const STUCK_MS: u64 = 10_000;
@@ -63,9 +64,20 @@ fn look() {
     if crate::init::header().is_some_and(|header| header.report.load(Ordering::Relaxed) != 0) {
         sched.report();
     }
+    sched.entries.for_each(|entry| {
+        // It was cancelled, allows that at any time, and goes on computing.
+        if entry.cancelled && entry.phase == Phase::Running && computes_freely(entry) && is_lost(entry) {
+            entry.strike();
+        }
+    });
     let (steps, now) = (sched.decisions, real::now_ms());
     if SEEN.swap(steps, Ordering::Relaxed) != steps || CHANGED_MS.load(Ordering::Relaxed) == 0 {
         CHANGED_MS.store(now, Ordering::Relaxed);
+        sched.entries.for_each(|entry| {
+            if !(entry.cancelled && computes_freely(entry)) {
+                entry.cpu_ms = processor_ms(entry.os_tid);
+            }
+        });
         return;
     }
     let elapsed = now.saturating_sub(CHANGED_MS.load(Ordering::Relaxed));
@@ -82,7 +94,7 @@ fn look() {
         // for threads that have not arrived, and those asleep in the kernel may never do.
         let mut passed = false;
         sched.entries.for_each(|entry| {
-            if entry.phase == Phase::Running && (elapsed > LOST_MS || asleep(entry.os_tid)) {
+            if entry.phase == Phase::Running && (is_lost(entry) || asleep(entry.os_tid)) {
                 entry.phase = Phase::Away;
                 passed = true;
             }
@@ -100,6 +112,35 @@ fn look() {
         CHANGED_MS.store(now, Ordering::Relaxed);
         sched.choose();
     }
+}
+
+/// Has the thread computed for so long without coming to an operation that the others do not wait for it any more? One that
+/// may be cancelled at any time says that it is going to.
+pub fn is_lost(entry: &Entry) -> bool {
+    let patience_ms = if computes_freely(entry) { cancel::PATIENCE_MS } else { LOST_MS };
+    computed_ms(entry) >= patience_ms
+}
+
+/// Processor time since the run was last seen to go on.
+pub fn computed_ms(entry: &Entry) -> u64 {
+    processor_ms(entry.os_tid).saturating_sub(entry.cpu_ms)
+}
+
+fn computes_freely(entry: &Entry) -> bool {
+    // SAFETY: a listed thread's structure stays valid.
+    cancel::at_any_time(unsafe { &*entry.thread })
+}
+
+/// Processor time of a thread of this process.
+pub fn processor_ms(tid: u32) -> u64 {
+    // How the kernel names the clock of a thread: not of a process, and all of its time.
+    let clock = (!tid << 3 | 6) as i32;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the timespec is valid for the call.
+    unsafe {
+        real::syscall(libc::SYS_clock_gettime, [clock as usize, &raw mut time as usize, 0, 0, 0, 0]);
+    }
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
 /// Is the thread asleep in the kernel, or gone? Unknown counts as awake.
@@ -145,7 +186,8 @@ pub fn asleep(tid: u32) -> bool {
     let text = &text[..bytes.max(0) as usize];
     // The state follows the command name, which may itself contain anything but ends at the last bracket.
     match text.iter().rposition(|&byte| byte == b')') {
-        Some(end) => matches!(text.get(end + 2), Some(b'S' | b'D')),
+        // The first thread, when it has ended before the others, stays as a zombie.
+        Some(end) => matches!(text.get(end + 2), Some(b'S' | b'D' | b'Z' | b'X')),
         None => false,
     }
 }
