@@ -212,7 +212,7 @@ fn pass(
     timeout: Option<Duration>,
 ) -> anyhow::Result<Passed> {
     let mut command = Command::new(&launch.program);
-    command.args(&launch.arguments).env(ENV_REGION, region.env_value());
+    command.args(&launch.arguments).env(ENV_REGION, process::region_path(region));
     if launch.preload {
         command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
     }

@@ -35,10 +35,19 @@ pub struct Running {
     forwarding: JoinHandle<SignalsInfo<WithOrigin>>,
 }
 
+/// Bytes of the region's path: more than any process and descriptor need.
+const REGION_PATH_BYTES: usize = 40;
+
+/// Where the program finds the region. Always of one length: the environment lies above the program's stack, so the addresses
+/// of its variables would depend on how many digits this process's number has.
+pub fn region_path(region: &Region) -> String {
+    format!("{:/>REGION_PATH_BYTES$}", region.env_value())
+}
+
 /// Starts the program with the region in its environment; `silent`: without input and output.
 pub fn start(launch: &Launch, region: &Region, silent: bool) -> anyhow::Result<Running> {
     let mut command = Command::new(&launch.program);
-    command.args(&launch.arguments).env(ENV_REGION, region.env_value());
+    command.args(&launch.arguments).env(ENV_REGION, region_path(region));
     if silent {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     }
@@ -157,5 +166,19 @@ pub fn describe(status: ExitStatus) -> String {
             format!("was ended by {}{core}", raddle_trace::file::meta::signal_name(signal))
         }
         (None, None) => "ended in an unknown way".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raddle_trace::region::RegionConfig;
+
+    #[test]
+    fn the_path_of_a_region_has_one_length_and_leads_to_it() {
+        let region = Region::create(&RegionConfig::default()).unwrap();
+        let path = region_path(&region);
+        assert_eq!(path.len(), REGION_PATH_BYTES);
+        assert!(std::fs::File::open(path).is_ok());
     }
 }
