@@ -46,7 +46,7 @@ impl ForkServer {
         })?;
         let output = File::from(rustix::fs::memfd_create("raddle-output", rustix::fs::MemfdFlags::CLOEXEC)?);
         let mut command = Command::new(&launch.program);
-        command.args(&launch.arguments).env(ENV_REGION, process::region_path(region));
+        command.args(&launch.arguments).env(ENV_REGION, super::process::region_path(&region));
         if launch.preload {
             command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
         }

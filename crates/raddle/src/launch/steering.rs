@@ -139,7 +139,7 @@ pub fn debug(launch: &Launch, config: &RegionConfig, commands: &[String]) -> any
     let region = create(&config)?;
     let mut command = Command::new("gdb");
     command.args(["-q", "-ex", "set startup-with-shell off", "-ex", "set pagination off"]);
-    command.arg("-ex").arg(format!("set environment {ENV_REGION} {}", process::region_path(region)));
+    command.arg("-ex").arg(format!("set environment {ENV_REGION} {}", super::process::region_path(&region)));
     if launch.preload {
         let shared = RuntimeFiles::unpack()?.shared();
         command.arg("-ex").arg(format!("set environment LD_PRELOAD {}", shared.display()));
@@ -266,7 +266,7 @@ fn run_in(
     timeout: Duration,
 ) -> anyhow::Result<Steered> {
     let mut command = Command::new(&launch.program);
-    command.args(&launch.arguments).env(ENV_REGION, process::region_path(region));
+    command.args(&launch.arguments).env(ENV_REGION, super::process::region_path(region));
     if launch.preload {
         command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
     }

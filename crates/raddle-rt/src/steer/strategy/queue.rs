@@ -105,7 +105,7 @@ pub fn patience(thread: &Thread, looks: u32) -> Option<Patience> {
     let ahead =
         sched.entries.people().filter(|entry| entry.phase == Phase::Waiting && entry.ticket < ticket).count()
             as u64;
-    let us = (OPEN_US * (1 + ahead) << looks.min(LOOKS_DOUBLING_MAX)).min(OPEN_US_MAX);
+    let us = ((OPEN_US * (1 + ahead)) << looks.min(LOOKS_DOUBLING_MAX)).min(OPEN_US_MAX);
     Some(Patience { us, decisions: sched.decisions })
 }
 
