@@ -162,6 +162,40 @@ fn sleeping_in_a_loop_lets_others_go() {
     }
 }
 
+/// Who waits for a word may be woken although the word has not changed.
+#[test]
+fn a_wake_without_a_change_is_given_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        #include <linux/futex.h>
+        #include <stdatomic.h>
+        #include <sys/syscall.h>
+        static int word;
+        static atomic_int done;
+        static void waits(void) {
+            while (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0) != 0) {}
+            atomic_store(&done, 1);
+        }
+        int main(void) {
+            pthread_t waiter = start(waits);
+            while (!atomic_load(&done)) syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+            finish(waiter);
+            puts("woken");
+        }"#;
+    let program = build_text(folder.path(), "wake", text);
+    let demo = folder.path().join("wake.demo");
+    for strategy in ["queue", "random"] {
+        succeed(
+            raddle()
+                .args(["-q", "record", "--demo", "--strategy", strategy, "-o"])
+                .arg(&demo)
+                .arg("--")
+                .arg(&program),
+        );
+        succeed(raddle().args(["-q", "replay", "--repeat", "3"]).arg(&demo));
+    }
+}
+
 /// Two increments by load and store: enumeration gives the results 1 and 2, and so must chance.
 #[test]
 fn random_runs_reach_all_outcomes() {

@@ -110,6 +110,12 @@ fn wait_steered(thread: &mut Thread, pc: u64, word: usize, value: u32, timed: bo
                 observe::sync(thread, pc, SyncOp::FutexWaitFailed, word, 0);
                 return Some(-(libc::EAGAIN as isize));
             }
+            if steer::replaying() {
+                // The schedule has the end of the wait only, and this is it: somebody woke the thread, and the word is as it
+                // was, or is so again.
+                observe::sync(thread, pc, SyncOp::FutexWait, word, 0);
+                return Some(0);
+            }
             steer::begin_wait(thread, word);
             waiting = true;
             None
