@@ -196,6 +196,35 @@ fn a_wake_without_a_change_is_given_again() {
     }
 }
 
+/// What a race gives between visible operations is part of a demo if threads run one at a time.
+#[test]
+fn a_race_is_given_again_when_threads_run_one_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        static volatile int x;
+        static void adds(void) {
+            for (int i = 0; i < 200000; i++) x = x + 1;
+        }
+        int main(void) {
+            pthread_t one = start(adds), other = start(adds);
+            for (int i = 0; i < 200000; i++) x = x + 1;
+            printf("%d\n", x);
+            finish(one);
+            finish(other);
+            printf("%d\n", x);
+        }"#;
+    let program = build_text(folder.path(), "race", text);
+    let demo = folder.path().join("race.demo");
+    succeed(
+        raddle()
+            .args(["-q", "record", "--demo", "--strategy", "queue", "--one-at-a-time", "-o"])
+            .arg(&demo)
+            .arg("--")
+            .arg(&program),
+    );
+    succeed(raddle().args(["-q", "replay", "--repeat", "10"]).arg(&demo));
+}
+
 /// Two increments by load and store: enumeration gives the results 1 and 2, and so must chance.
 #[test]
 fn random_runs_reach_all_outcomes() {

@@ -92,6 +92,8 @@ pub struct Case {
     pub slow: bool,
     /// What some interleaving does: `deadlock`, `assert`, ...
     pub explore: Vec<String>,
+    /// It has a data race.
+    pub racy: bool,
     /// Time, network or signals have a say in what it does.
     pub outside: bool,
     /// Addresses have a say in what it does.
@@ -174,9 +176,19 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         seconds: raw.seconds.unwrap_or(2.0),
         slow: raw.slow,
         explore: words(raw.verdicts.get("explore")),
+        racy: is_racy(&raw.verdicts),
         outside: raw.outside,
         stable_memory: raw.stable_memory,
     })
+}
+
+/// Does any verdict or finding say so?
+fn is_racy(verdicts: &BTreeMap<String, toml::Value>) -> bool {
+    let kinds = verdicts.get("finding").and_then(toml::Value::as_array).into_iter().flatten();
+    kinds.filter_map(|finding| finding.get("kind")?.as_str()).any(|kind| kind == "data-race")
+        || ["online", "predict", "explore"]
+            .iter()
+            .any(|tool| words(verdicts.get(*tool)).iter().any(|word| word == "race"))
 }
 
 /// One verdict, or a list of them.

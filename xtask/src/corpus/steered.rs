@@ -220,6 +220,10 @@ fn replay(runner: &Runner, case: &Case, folder: &Path, strategy: &str, runs: u32
     if case.stable_memory {
         record.arg("--stable-memory");
     }
+    // Code between operations runs in parallel under `queue`, and what a data race gives there is nobody's decision.
+    if case.racy {
+        record.arg("--one-at-a-time");
+    }
     record.args(["--", "./program"]).args(&case.args);
     let recorded = runner.limited(record, case)?;
     if !demo.exists() {

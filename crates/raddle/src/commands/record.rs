@@ -40,6 +40,10 @@ pub struct Args {
     /// With --demo: give the program its memory at addresses that depend on nothing but its own order of allocations.
     #[arg(long, requires = "demo")]
     stable_memory: bool,
+    /// With --demo: let threads run one at a time also between their operations. A program with data races is then given
+    /// again exactly; strategies with a seed always do it.
+    #[arg(long, requires = "demo")]
+    one_at_a_time: bool,
     /// With --demo: hold the results of these functions only (docs/demos.md lists them); the others are really called in a
     /// replay too.
     #[arg(
@@ -134,6 +138,7 @@ fn record_demo(args: &Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         strategy,
         seed: args.what.seed,
         stable_memory: args.stable_memory,
+        one_at_a_time: args.one_at_a_time || strategy.is_deterministic(),
         left_out: left_out(args)?,
     };
     let (demo, status, messages) = demo::record(&launch, &settings)?;

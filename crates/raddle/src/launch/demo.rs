@@ -23,6 +23,8 @@ pub struct Settings {
     pub strategy: Strategy,
     pub seed: u64,
     pub stable_memory: bool,
+    /// Nobody's turn begins while somebody runs.
+    pub one_at_a_time: bool,
     /// Functions whose results are not recorded.
     pub left_out: Vec<String>,
 }
@@ -41,7 +43,7 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
     let config = RegionConfig {
         observe: 0,
         steer: settings.strategy.steer(),
-        options: option::DEMO | stable(settings.stable_memory) | settings.strategy.options(),
+        options: option::DEMO | stable(settings.stable_memory) | one_at_a_time(settings.one_at_a_time),
         seed: settings.seed,
         strategy,
         parameters,
@@ -68,7 +70,7 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
         preload: launch.preload,
         left_out: settings.left_out.clone(),
         deadlock: region.header().outcome.load(Ordering::Acquire) == outcome::DEADLOCK,
-        one_at_a_time: settings.strategy.is_deterministic(),
+        one_at_a_time: settings.one_at_a_time,
         status: process::shell_status(passed.status),
         stdout: passed.stdout,
         stderr: passed.stderr,
@@ -103,6 +105,10 @@ fn stable(wanted: bool) -> u64 {
     if wanted { option::STABLE_MEMORY } else { 0 }
 }
 
+fn one_at_a_time(wanted: bool) -> u64 {
+    if wanted { option::ONE_AT_A_TIME } else { 0 }
+}
+
 /// What became of a demo that was given again.
 pub enum Replayed {
     /// The run was the same.
@@ -123,9 +129,7 @@ pub fn replay(
     let schedule = demo.schedule();
     let mut config = steering::replay_config(&schedule, 0, Then::RoundRobin)?;
     config.options |= option::DEMO | stable(demo.about.stable_memory);
-    if demo.about.one_at_a_time {
-        config.options |= option::ONE_AT_A_TIME;
-    }
+    config.options |= one_at_a_time(demo.about.one_at_a_time);
     config.calls_left_out = calls(&demo.about.left_out)?;
     config.blob = steering::blob(&schedule, &demo.payload())?;
     let region = create(&config)?;
