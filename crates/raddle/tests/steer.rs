@@ -5,6 +5,7 @@ mod common;
 
 use common::{raddle, run, succeed};
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 /// How often things are repeated; `RADDLE_TEST_CASES` says otherwise.
@@ -194,6 +195,41 @@ fn a_wake_without_a_change_is_given_again() {
         );
         succeed(raddle().args(["-q", "replay", "--repeat", "3"]).arg(&demo));
     }
+}
+
+/// A program knows itself by the number that it had when it was recorded; a signal to that number is for itself, and one to
+/// a number from outside is for nobody, because somebody else may have it by now.
+#[test]
+fn a_replay_sends_signals_to_itself_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        #include <signal.h>
+        int main(int count, char **words) {
+            int stranger = -1;
+            FILE *file = fopen(words[1], "r");
+            if (fscanf(file, "%d", &stranger) != 1) return 3;
+            printf("%d\n", kill(stranger, SIGKILL));
+            fflush(stdout);
+            kill(getpid(), SIGTERM);
+            pause();
+        }"#;
+    let program = build_text(folder.path(), "kills", text);
+    let (demo, list) = (folder.path().join("kills.demo"), folder.path().join("pid"));
+    let stranger = || std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let mut first = stranger();
+    std::fs::write(&list, first.id().to_string()).unwrap();
+    let mut record = raddle();
+    record.args(["-q", "record", "--demo", "-o"]).arg(&demo).arg("--").arg(&program).arg(&list);
+    assert_eq!(record.status().unwrap().code(), Some(128 + 15));
+    assert_eq!(first.wait().unwrap().signal(), Some(9));
+    let mut second = stranger();
+    std::fs::write(&list, second.id().to_string()).unwrap();
+    let output = raddle().args(["replay", "--repeat", "5"]).arg(&demo).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("the same in 5 of 5"), "{said}");
+    assert!(second.try_wait().unwrap().is_none(), "a replay has killed a stranger");
+    second.kill().unwrap();
+    second.wait().unwrap();
 }
 
 /// What a race gives between visible operations is part of a demo if threads run one at a time.

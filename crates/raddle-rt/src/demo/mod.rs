@@ -16,6 +16,7 @@
 pub mod descriptors;
 
 use crate::interpose::signal;
+use crate::real;
 use crate::steer::{self, Request, journal};
 use crate::thread::{Busy, Deferred, Thread};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -47,9 +48,14 @@ pub fn on() -> bool {
     MODE.load(Ordering::Relaxed) != OFF
 }
 
+/// Is this run a demo given again, also when all of it has been given?
+pub fn is_replay() -> bool {
+    MODE.load(Ordering::Relaxed) == REPLAY
+}
+
 /// Are results given instead of asked for?
 fn replaying() -> bool {
-    MODE.load(Ordering::Relaxed) == REPLAY && steer::replaying()
+    is_replay() && steer::replaying()
 }
 
 /// May a call take long?
@@ -163,12 +169,15 @@ fn bytes_of(words: &[u64]) -> &[u8] {
 /// Takes the result from the schedule.
 fn given(thread: &mut Thread, pc: u64, call: u32, outputs: Outputs<'_>) -> isize {
     let request = Request { kind: step::SYSCALL, object: call as usize, pc };
-    steer::visible(thread, request, |thread| {
+    let given = steer::visible(thread, request, |thread| {
         thread.steps += 1;
         let mut payload = Payload { rest: steer::next_payload().unwrap_or(&[]) };
         let (found, result) = (payload.word(), payload.word());
         let (Some(found), Some(result)) = (found, result) else {
-            steer::desynchronised(thread, "the demo has no more results of system calls")
+            if steer::replaying() {
+                steer::desynchronised(thread, NO_MORE_RESULTS);
+            }
+            return None;
         };
         if found != u64::from(call) {
             steer::desynchronised(thread, "the demo has the result of another system call here")
@@ -184,9 +193,27 @@ fn given(thread: &mut Thread, pc: u64, call: u32, outputs: Outputs<'_>) -> isize
                 }
             }
         });
-        result
-    })
-    .unwrap_or(-(libc::EIO as isize))
+        Some(result)
+    });
+    match given {
+        Some(Some(result)) => result,
+        Some(None) => beyond_the_end(thread),
+        None => -(libc::EIO as isize),
+    }
+}
+
+const NO_MORE_RESULTS: &str = "the demo has no more results of system calls";
+/// So long the end of the program may be on its way.
+const END_WAIT_MS: u64 = 2_000;
+
+/// The recorded run was over before this thread came so far: another thread ended it, and is about to do so again.
+fn beyond_the_end(thread: &Thread) -> ! {
+    steer::leave(thread);
+    let start = real::now_ms();
+    while real::now_ms() - start < END_WAIT_MS {
+        real::sleep_us(1_000);
+    }
+    steer::desynchronised(thread, NO_MORE_RESULTS)
 }
 
 struct Payload {

@@ -9,7 +9,7 @@ use crate::steer::{self, Request};
 use crate::thread::{self, DEFERRED_MAX, Deferred, Thread};
 use crate::{demo, export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_uint, c_void};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use raddle_wire::{SyncOp, step};
 
 mod c {
@@ -228,8 +228,42 @@ extern "C" fn do_raise(signal: c_int) -> c_int {
     sent(unsafe { c::raise(signal) })
 }
 
+/// What a replay told the program when it asked for its own number.
+static TOLD_PID: AtomicI32 = AtomicI32::new(0);
+
+/// In a replay the program knows itself by the number that it had in the recorded run.
+pub(super) fn told_pid(pid: isize) {
+    if demo::is_replay() && pid as u32 != crate::real::getpid() {
+        TOLD_PID.store(pid as i32, Ordering::Relaxed);
+    }
+}
+
+/// Whom a signal is really for. In a replay the numbers of processes outside are those of the recorded run, and somebody
+/// else may have them now: `None`.
+fn addressee(process: libc::pid_t) -> Option<libc::pid_t> {
+    if !demo::is_replay() || process == 0 {
+        return Some(process);
+    }
+    let own = crate::real::getpid() as libc::pid_t;
+    if process == own || process == TOLD_PID.load(Ordering::Relaxed) {
+        return Some(own);
+    }
+    is_child(process.unsigned_abs()).then_some(process)
+}
+
+fn is_child(process: u32) -> bool {
+    let how = (libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) as usize;
+    // SAFETY: asks about a process without taking its status; no pointers are passed.
+    unsafe {
+        crate::real::syscall(libc::SYS_waitid, [libc::P_PID as usize, process as usize, 0, how, 0, 0]) == 0
+    }
+}
+
 extern "C" fn do_kill(process: libc::pid_t, signal: c_int) -> c_int {
-    sent(unsafe { c::kill(process, signal) })
+    sent(match addressee(process) {
+        Some(process) => unsafe { c::kill(process, signal) },
+        None => 0,
+    })
 }
 
 extern "C" fn do_pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {

@@ -636,7 +636,9 @@ extern "C" fn getentropy(buffer: usize, bytes: usize) -> isize {
 }
 
 extern "C" fn getpid() -> isize {
-    queries(libc::SYS_getpid, [0; 6], NOTHING)
+    let pid = queries(libc::SYS_getpid, [0; 6], NOTHING);
+    super::signal::told_pid(pid);
+    pid
 }
 
 extern "C" fn pause() -> isize {
