@@ -85,6 +85,14 @@ fn build_text(folder: &Path, name: &str, text: &str) -> PathBuf {
     program
 }
 
+/// Records a demo and gives it again so many times.
+fn given_again(program: &Path, arguments: &[&str], demo: &Path, options: &[&str], times: u32) {
+    let mut record = raddle();
+    record.args(["-q", "record", "--demo"]).args(options).arg("-o").arg(demo);
+    succeed(record.arg("--").arg(program).args(arguments));
+    succeed(raddle().args(["-q", "replay", "--repeat", &times.to_string()]).arg(demo));
+}
+
 /// A clock that went on by itself would let this loop run another number of times in every run.
 #[test]
 fn a_seed_decides_what_the_clock_says() {
@@ -151,15 +159,7 @@ fn sleeping_in_a_loop_lets_others_go() {
     // How often a plain variable is looked at is not part of a demo: only the cancelled thread.
     let demo = folder.path().join("loops.demo");
     for strategy in ["queue", "random"] {
-        succeed(
-            raddle()
-                .args(["-q", "record", "--demo", "--strategy", strategy, "-o"])
-                .arg(&demo)
-                .arg("--")
-                .arg(&program)
-                .arg("cancelled"),
-        );
-        succeed(raddle().args(["-q", "replay", "--repeat", "3"]).arg(&demo));
+        given_again(&program, &["cancelled"], &demo, &["--strategy", strategy], 3);
     }
 }
 
@@ -186,14 +186,7 @@ fn a_wake_without_a_change_is_given_again() {
     let program = build_text(folder.path(), "wake", text);
     let demo = folder.path().join("wake.demo");
     for strategy in ["queue", "random"] {
-        succeed(
-            raddle()
-                .args(["-q", "record", "--demo", "--strategy", strategy, "-o"])
-                .arg(&demo)
-                .arg("--")
-                .arg(&program),
-        );
-        succeed(raddle().args(["-q", "replay", "--repeat", "3"]).arg(&demo));
+        given_again(&program, &[], &demo, &["--strategy", strategy], 3);
     }
 }
 
@@ -251,14 +244,7 @@ fn a_race_is_given_again_when_threads_run_one_at_a_time() {
         }"#;
     let program = build_text(folder.path(), "race", text);
     let demo = folder.path().join("race.demo");
-    succeed(
-        raddle()
-            .args(["-q", "record", "--demo", "--strategy", "queue", "--one-at-a-time", "-o"])
-            .arg(&demo)
-            .arg("--")
-            .arg(&program),
-    );
-    succeed(raddle().args(["-q", "replay", "--repeat", "10"]).arg(&demo));
+    given_again(&program, &[], &demo, &["--strategy", "queue", "--one-at-a-time"], 10);
 }
 
 /// Two increments by load and store: enumeration gives the results 1 and 2, and so must chance.

@@ -179,7 +179,9 @@ impl Evaluator {
             (Builtin::Elem, [value, Value::Seq(seq)]) => Value::Bool(seq.items().contains(value)),
             (Builtin::Elem, [Value::Int(n), Value::SeqFrom(start)]) => Value::Bool(n >= start),
 
-            (Builtin::MapFromList, [Value::Seq(list)]) => self.updated(&BTreeMap::new(), list, span)?,
+            (Builtin::MapFromList, [Value::Seq(list)]) => {
+                self.updated(&BTreeMap::new(), list.items().iter(), span)?
+            }
             (Builtin::MapLookup, [Value::Map(map), key]) => match map.get(key) {
                 Some(value) => value.clone(),
                 None => {
@@ -201,7 +203,8 @@ impl Evaluator {
                 Value::Map(Rc::new(map))
             }
             (Builtin::MapUpdateMultiple, [Value::Map(map), Value::Seq(list)]) => {
-                self.updated(map, list, span)?
+                // As in FDR, of entries with the same key the first one counts.
+                self.updated(map, list.items().iter().rev(), span)?
             }
             (Builtin::MapDelete, [Value::Map(map), key]) => {
                 let mut map = (**map).clone();
@@ -293,9 +296,15 @@ impl Evaluator {
         p
     }
 
-    fn updated(&mut self, map: &BTreeMap<Value, Value>, list: &Seq, span: Span) -> Result<Value> {
+    /// The map with these entries put into it one after the other.
+    fn updated<'a>(
+        &mut self,
+        map: &BTreeMap<Value, Value>,
+        entries: impl Iterator<Item = &'a Value>,
+        span: Span,
+    ) -> Result<Value> {
         let mut map = map.clone();
-        for entry in list.items() {
+        for entry in entries {
             match entry {
                 Value::Tuple(entry) if entry.items.len() == 2 => {
                     map.insert(entry.items[0].clone(), entry.items[1].clone());
