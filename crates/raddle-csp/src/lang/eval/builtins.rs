@@ -44,6 +44,9 @@ impl Evaluator {
         args: &[Slot],
         span: Span,
     ) -> Result<Option<Value>> {
+        if let Some(value) = self.map_builtin(builtin, args, span)? {
+            return Ok(Some(value));
+        }
         if !matches!(
             builtin,
             Builtin::Head | Builtin::Tail | Builtin::Null | Builtin::Length | Builtin::Concat | Builtin::Elem
@@ -179,38 +182,6 @@ impl Evaluator {
             (Builtin::Elem, [value, Value::Seq(seq)]) => Value::Bool(seq.items().contains(value)),
             (Builtin::Elem, [Value::Int(n), Value::SeqFrom(start)]) => Value::Bool(n >= start),
 
-            (Builtin::MapFromList, [Value::Seq(list)]) => {
-                self.updated(&BTreeMap::new(), list.items().iter(), span)?
-            }
-            (Builtin::MapLookup, [Value::Map(map), key]) => match map.get(key) {
-                Some(value) => value.clone(),
-                None => {
-                    return Err(Fault::new(
-                        span,
-                        format!("the map has no entry for {}", self.show_short(key)),
-                    )
-                    .note("`mapMember` tells whether there is one"));
-                }
-            },
-            (Builtin::MapMember, [Value::Map(map), key]) => Value::Bool(map.contains_key(key)),
-            (Builtin::MapToList, [Value::Map(map)]) => {
-                let pairs = map.iter().map(|(k, v)| pair(k.clone(), v.clone())).collect();
-                Value::Seq(Seq::new(pairs))
-            }
-            (Builtin::MapUpdate, [Value::Map(map), key, value]) => {
-                let mut map = (**map).clone();
-                map.insert(key.clone(), value.clone());
-                Value::Map(Rc::new(map))
-            }
-            (Builtin::MapUpdateMultiple, [Value::Map(map), Value::Seq(list)]) => {
-                // As in FDR, of entries with the same key the first one counts.
-                self.updated(map, list.items().iter().rev(), span)?
-            }
-            (Builtin::MapDelete, [Value::Map(map), key]) => {
-                let mut map = (**map).clone();
-                map.remove(key);
-                Value::Map(Rc::new(map))
-            }
             (Builtin::AllMaps, [Value::Set(keys), Value::Set(values)]) => {
                 Value::Set(self.all_maps(keys, values, span)?)
             }
@@ -294,25 +265,6 @@ impl Evaluator {
     /// `lazyenumerate` and `lazynorm` only tell FDR how to explore; the meaning is that of the process.
     fn unchanged(&self, p: ProcId) -> ProcId {
         p
-    }
-
-    /// The map with these entries put into it one after the other.
-    fn updated<'a>(
-        &mut self,
-        map: &BTreeMap<Value, Value>,
-        entries: impl Iterator<Item = &'a Value>,
-        span: Span,
-    ) -> Result<Value> {
-        let mut map = map.clone();
-        for entry in entries {
-            match entry {
-                Value::Tuple(entry) if entry.items.len() == 2 => {
-                    map.insert(entry.items[0].clone(), entry.items[1].clone());
-                }
-                other => return Err(self.wrong_kind(span, "a pair", other)),
-            }
-        }
-        Ok(Value::Map(Rc::new(map)))
     }
 
     fn pairs(&mut self, relation: &Set, span: Span) -> Result<Vec<(Value, Value)>> {

@@ -19,7 +19,7 @@ impl Evaluator {
         self.program.types.fields.get(&con).map_or(0, |widths| widths.iter().sum())
     }
 
-    fn is_complete(&self, value: &Value) -> bool {
+    pub(super) fn is_complete(&self, value: &Value) -> bool {
         match value {
             Value::Data(con, fields) => {
                 fields.items.len() == self.arity(*con)

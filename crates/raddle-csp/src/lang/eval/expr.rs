@@ -75,9 +75,13 @@ impl Evaluator {
             Expr::Var(_) => self.variable(id, env, span),
             Expr::Tuple(list) => self.tuple(list, env, span),
             Expr::Dot(a, b) => {
-                let left = self.eval_fully(*a, env)?;
-                let right = self.eval_fully(*b, env)?;
-                let value = self.dot(left, &right);
+                let left = self.eval(*a, env)?;
+                let right = self.eval(*b, env)?;
+                let value = if left.is_lazy() || right.is_lazy() {
+                    self.lazy_dot(&left, &right, span)?
+                } else {
+                    self.dot(left, &right)
+                };
                 self.bounded(span, value)
             }
             Expr::Lambda(..) => Ok(self.closure(Code::Lambda(id), env)),
@@ -136,9 +140,9 @@ impl Evaluator {
             Expr::Map(entries) => {
                 let mut map = BTreeMap::new();
                 for &(k, v) in entries {
-                    map.insert(self.eval_fully(k, env)?, self.eval_fully(v, env)?);
+                    map.insert(self.eval_fully(k, env)?, self.optimistic(v, env));
                 }
-                self.bounded(span, Value::Map(Rc::new(map)))
+                self.bounded(span, super::lazy::map_of(map))
             }
             Expr::Error | Expr::Wildcard | Expr::As(..) => Err(Fault::new(span, "this has no value")),
             _ => self.process_expr(id, env, span).map(Value::Process),

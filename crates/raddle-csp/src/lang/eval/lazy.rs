@@ -1,7 +1,7 @@
-//! Lazy data: tuples and sequences of which not everything has been evaluated.
+//! Lazy data: tuples, sequences, maps and dots of which not everything has been evaluated.
 //!
-//! FDR evaluates the components of tuples and the elements of sequences when they are needed; `head(<1, f(2)>)` does
-//! not ask what `f(2)` is, and `<x*x | x <- <0..>>` is a value as long as nobody wants all of it. Most data is small,
+//! FDR evaluates the components of tuples, the elements of sequences and the values of maps when they are needed;
+//! `head(<1, f(2)>)` does not ask what `f(2)` is, and `<x*x | x <- <0..>>` is a value as long as nobody wants all of it. Most data is small,
 //! though, and cheaper to keep evaluated than delayed. So evaluation is *optimistic* (after Ennals and Peyton Jones
 //! 2003): a component is evaluated at once, but with little fuel; when it fails or the fuel runs out, what was done is
 //! forgotten and the component becomes a thunk, whose failure is reported only if somebody needs it. Evaluation has no
@@ -10,16 +10,22 @@
 //! The fuel has two marks. After the *soft* one nothing new is tried, so that `f(n) = <n>^f(n+1)` gives a stretch of
 //! evaluated cells with a thunk at its end rather than nothing; after the *hard* one what runs is given up.
 //!
-//! A value is *lazy* if it is a [`Value::Lazy`] tuple or a [`Value::Stream`]; components of all other values are
-//! complete. Only complete values are compared by order, hashed, put into sets, maps and dots, or passed to processes;
-//! [`Evaluator::complete`] makes them so. Sequences that are known to be endless are reported there at once, others
+//! Where FDR is strict, so are we. A field of a constructor or channel is looked at as soon as it is given, because it
+//! has to be one of the values declared; the elements of sets and the keys of maps are compared; the parts of a dot that
+//! no constructor takes are evaluated until it is known whether they are dots themselves, but no further: in `1.(2, f(3))`
+//! nobody asks what `f(3)` is.
+//!
+//! A value is *lazy* if it is a [`Value::Lazy`] tuple, a [`Value::Stream`], a [`Value::LazyMap`] or a
+//! [`Value::LazyDot`]; components of all other values are complete. Only complete values are compared by order, hashed,
+//! put into sets, constructors and keys of maps, or passed to processes; [`Evaluator::complete`] makes them so. Sequences that are known to be endless are reported there at once, others
 //! after [`STREAM_MAX`] elements.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::env::{Env, Frame, Generator, Slot, State, Thunk};
 use super::expr::endless_sequence;
-use super::value::{Lazy, List, Seq, Stream, Value};
+use super::value::{Lazy, LazyMap, List, Seq, Stream, Value};
 use super::{Evaluator, Fault, Result};
 use crate::lang::ast::{Expr, ExprId, Items, Stmt};
 use crate::lang::source::Span;
@@ -60,6 +66,35 @@ impl Evaluator {
             }
         }
         Slot::Thunk(Thunk::pending(expr, env.clone()))
+    }
+
+    /// The same for something that was delayed before.
+    pub(super) fn settled(&mut self, slot: &Slot, span: Span) -> Slot {
+        if let (Slot::Thunk(thunk), true) = (slot, self.steps <= self.fuel.soft) {
+            let tried = self.rationed(SOFT_STEPS, HARD_STEPS, |this| this.force_thunk(thunk, span));
+            if let Ok(value) = tried {
+                return Slot::Value(value);
+            }
+        }
+        slot.clone()
+    }
+
+    /// `left.right`, where one of them is lazy.
+    pub(super) fn lazy_dot(&mut self, left: &Value, right: &Value, span: Span) -> Result<Value> {
+        let mut parts = dot_parts(left);
+        for part in dot_parts(right) {
+            match parts.pop() {
+                Some(last) if !self.is_complete(&last) => {
+                    let field = self.complete(part, span)?;
+                    parts.push(self.dot(last, &field));
+                }
+                last => {
+                    parts.extend(last);
+                    parts.push(part);
+                }
+            }
+        }
+        Ok(dot_of(parts))
     }
 
     /// Runs something that may be given up and forgotten.
@@ -111,6 +146,20 @@ impl Evaluator {
                     Ok(true)
                 })?;
                 this.bounded(span, Value::Seq(Seq::new(items)))
+            }),
+            Value::LazyMap(map) => self.deeper(span, |this| {
+                let mut entries = BTreeMap::new();
+                for (key, slot) in &map.entries {
+                    entries.insert(key.clone(), this.force_fully(slot, span)?);
+                }
+                this.bounded(span, Value::Map(Rc::new(entries)))
+            }),
+            Value::LazyDot(_) => self.deeper(span, |this| {
+                let parts = dot_parts(&value)
+                    .into_iter()
+                    .map(|part| this.complete(part, span))
+                    .collect::<Result<Vec<_>>>()?;
+                this.bounded(span, Value::dotted(parts))
             }),
             other => Ok(other),
         }
@@ -277,6 +326,32 @@ impl Evaluator {
                     }
                     Ok(x.len() == y.len())
                 }),
+            (Value::LazyDot(_), Value::LazyDot(_) | Value::Dot(_)) | (Value::Dot(_), Value::LazyDot(_)) => {
+                let (x, y) = (dot_parts(a), dot_parts(b));
+                self.deeper(span, |this| {
+                    for (p, q) in x.iter().zip(&y) {
+                        if !this.equal(p, q, span)? {
+                            return Ok(false);
+                        }
+                    }
+                    Ok(x.len() == y.len())
+                })
+            }
+            (Value::LazyMap(_), Value::LazyMap(_) | Value::Map(_)) | (Value::Map(_), Value::LazyMap(_)) => {
+                let (x, y) = (entries_of(a), entries_of(b));
+                self.deeper(span, |this| {
+                    if !x.keys().eq(y.keys()) {
+                        return Ok(false);
+                    }
+                    for (p, q) in x.values().zip(y.values()) {
+                        let (p, q) = (this.force(p, span)?, this.force(q, span)?);
+                        if !this.equal(&p, &q, span)? {
+                            return Ok(false);
+                        }
+                    }
+                    Ok(true)
+                })
+            }
             (Value::Stream(_), _) | (_, Value::Stream(_)) => Ok(self.shared(a, b, span)?.0 == Shared::Both),
             // `<n..>` against a listed sequence: different, because one of them ends.
             _ => Ok(a == b),
@@ -463,8 +538,50 @@ fn slots_of(tuple: &Value) -> Vec<Slot> {
     }
 }
 
+/// The entries of a map.
+pub(super) fn entries_of(map: &Value) -> BTreeMap<Value, Slot> {
+    match map {
+        Value::LazyMap(map) => map.entries.clone(),
+        Value::Map(map) => map.iter().map(|(k, v)| (k.clone(), Slot::Value(v.clone()))).collect(),
+        _ => BTreeMap::new(),
+    }
+}
+
+/// The map with these entries.
+pub(super) fn map_of(entries: BTreeMap<Value, Slot>) -> Value {
+    let is_complete = |slot: &Slot| matches!(slot, Slot::Value(value) if !value.is_lazy());
+    if !entries.values().all(is_complete) {
+        return Value::LazyMap(Rc::new(LazyMap::new(entries)));
+    }
+    let known = entries.into_iter().filter_map(|(key, slot)| match slot {
+        Slot::Value(value) => Some((key, value)),
+        _ => None,
+    });
+    Value::Map(Rc::new(known.collect()))
+}
+
+/// The parts of a dot, lazy or not; a single part for everything else.
+pub(super) fn dot_parts(value: &Value) -> Vec<Value> {
+    match value {
+        Value::LazyDot(lazy) => lazy
+            .slots
+            .iter()
+            .filter_map(|slot| if let Slot::Value(part) = slot { Some(part.clone()) } else { None })
+            .collect(),
+        other => other.parts().to_vec(),
+    }
+}
+
+/// One value of several parts, of which some may be lazy.
+pub(super) fn dot_of(parts: Vec<Value>) -> Value {
+    if parts.len() == 1 || !parts.iter().any(Value::is_lazy) {
+        return Value::dotted(parts);
+    }
+    Value::LazyDot(Rc::new(Lazy::new(parts.into_iter().map(Slot::Value).collect())))
+}
+
 /// A stream that begins with these elements.
-fn cells(heads: Vec<Slot>, rest: Slot) -> Value {
+pub(super) fn cells(heads: Vec<Slot>, rest: Slot) -> Value {
     let empty = Value::Seq(Seq::new(Vec::new()));
     let mut sequence = rest;
     for head in heads.into_iter().rev() {

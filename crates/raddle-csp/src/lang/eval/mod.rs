@@ -1,7 +1,7 @@
 //! The evaluator: from a checked script to closed process terms.
 //!
-//! Evaluation is lazy (arguments, local definitions, components of tuples and elements of sequences are evaluated when
-//! needed, at most once) and total: everything that can go wrong is a diagnostic at the place where it went wrong, and everything that may not end is bounded by
+//! Evaluation is lazy (arguments, local definitions, components of tuples, elements of sequences and values of maps are
+//! evaluated when needed, at most once) and total: everything that can go wrong is a diagnostic at the place where it went wrong, and everything that may not end is bounded by
 //! [`Limits`]. Tail calls are a loop, so that recursion over long sequences costs no stack.
 //!
 //! # Where processes come from
@@ -21,6 +21,7 @@ mod data;
 pub mod env;
 mod expr;
 mod lazy;
+mod maps;
 mod pattern;
 mod prefix;
 mod process;

@@ -236,7 +236,7 @@ impl Evaluator {
 
     /// Matches the parts of a dot pattern with the parts of a value.
     fn dotted(&mut self, pats: &[PatId], value: &Value, bind: Binder) -> Result<bool> {
-        let values = value.parts().to_vec();
+        let values = super::lazy::dot_parts(value);
         let mut at = 0;
         for (i, value) in values.iter().enumerate() {
             if at >= pats.len() {
@@ -244,7 +244,7 @@ impl Evaluator {
             }
             let is_constructor = matches!(self.program.resolved.pat_ref(pats[at]), PatRef::Constructor(_));
             if at + 1 == pats.len() && i + 1 < values.len() && !is_constructor {
-                let rest = Value::Dot(Rc::new(List::new(values[i..].to_vec())));
+                let rest = super::lazy::dot_of(values[i..].to_vec());
                 return self.bindings(pats[at], &rest, bind);
             }
             match self.take(pats, at, value, bind)? {

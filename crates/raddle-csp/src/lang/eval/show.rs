@@ -97,6 +97,22 @@ impl Evaluator {
                 }
                 out.push_str(" |)");
             }
+            Value::LazyMap(map) => {
+                out.push_str("(|");
+                for (i, (k, slot)) in map.entries.iter().enumerate() {
+                    out.push_str(if i > 0 { ", " } else { " " });
+                    self.write(k, out);
+                    out.push_str(" => ");
+                    self.write_slot(slot, out);
+                }
+                out.push_str(" |)");
+            }
+            Value::LazyDot(lazy) => {
+                for (i, slot) in lazy.slots.iter().enumerate() {
+                    out.push_str(if i > 0 { "." } else { "" });
+                    self.write_slot(slot, out);
+                }
+            }
             Value::Data(con, fields) => {
                 out.push_str(&self.program.resolved.var(*con).path);
                 if !fields.items.is_empty() {

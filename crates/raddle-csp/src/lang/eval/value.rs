@@ -4,8 +4,9 @@
 //! vectors and enumeration is deterministic. Every compound value knows how deeply it is nested, because comparing,
 //! hashing and dropping are recursive and a script may build arbitrarily deep values ([`VALUE_DEPTH_MAX`]).
 //!
-//! Tuples and sequences may also be *lazy* ([`Value::Lazy`], [`Value::Stream`]; see [`super::lazy`]). Those are no part
-//! of other values and are never compared: their equality is that of places in memory.
+//! Tuples, sequences, maps and dots may also be *lazy* ([`Value::Lazy`], [`Value::Stream`], [`Value::LazyMap`],
+//! [`Value::LazyDot`]; see [`super::lazy`]). Those are no part of other values and are never compared: their equality is
+//! that of places in memory.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -94,7 +95,7 @@ impl Hash for Seq {
     }
 }
 
-/// A tuple of which some component has not been evaluated.
+/// A tuple of which some component has not been evaluated, or the parts of a dot of which one is lazy.
 #[derive(Debug)]
 pub struct Lazy {
     pub slots: Vec<Slot>,
@@ -122,6 +123,20 @@ impl Stream {
         // The rest is dropped by a loop; only what is nested counts.
         let depth = (1 + slot_depth(&head)).max(slot_depth(&rest));
         Stream { head, rest, depth }
+    }
+}
+
+/// A map of which some value has not been evaluated. Its keys are complete.
+#[derive(Debug)]
+pub struct LazyMap {
+    pub entries: BTreeMap<Value, Slot>,
+    depth: u32,
+}
+
+impl LazyMap {
+    pub fn new(entries: BTreeMap<Value, Slot>) -> LazyMap {
+        let depth = 1 + entries.iter().map(|(k, v)| k.depth().max(slot_depth(v))).max().unwrap_or(0);
+        LazyMap { entries, depth }
     }
 }
 
@@ -165,6 +180,7 @@ macro_rules! compared_by_place {
 
 compared_by_place!(Lazy);
 compared_by_place!(Stream);
+compared_by_place!(LazyMap);
 
 /// A set: listed, or described where it has no end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -261,10 +277,13 @@ pub enum Value {
     Stream(Rc<Stream>),
     Set(Set),
     Map(Rc<BTreeMap<Value, Value>>),
+    LazyMap(Rc<LazyMap>),
     /// A constructor or channel with the fields it has so far.
     Data(VarId, Rc<List>),
     /// Two or more values that no constructor takes as its fields.
     Dot(Rc<List>),
+    /// The same, where a part is lazy; every part has been evaluated as far as its kind is known.
+    LazyDot(Rc<Lazy>),
     Function(Rc<Closure>),
     Builtin(Builtin),
     /// `relational_image(R)`: waits for its second argument.
@@ -277,7 +296,8 @@ impl Value {
         match self {
             Value::Tuple(list) | Value::Data(_, list) | Value::Dot(list) | Value::Image(list) => list.depth,
             Value::Seq(seq) => seq.list.depth,
-            Value::Lazy(lazy) => lazy.depth,
+            Value::Lazy(lazy) | Value::LazyDot(lazy) => lazy.depth,
+            Value::LazyMap(map) => map.depth,
             Value::Stream(cell) => cell.depth,
             Value::Set(set) => set.depth(),
             Value::Map(map) => 1 + map.iter().map(|(k, v)| k.depth().max(v.depth())).max().unwrap_or(0),
@@ -303,7 +323,7 @@ impl Value {
 
     /// Whether something in the value may not have been evaluated.
     pub fn is_lazy(&self) -> bool {
-        matches!(self, Value::Lazy(_) | Value::Stream(_))
+        matches!(self, Value::Lazy(_) | Value::Stream(_) | Value::LazyMap(_) | Value::LazyDot(_))
     }
 
     pub fn string(text: &str) -> Value {

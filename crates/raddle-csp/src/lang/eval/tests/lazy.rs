@@ -245,3 +245,102 @@ fn arguments_of_processes_are_complete() {
         "#]],
     );
 }
+
+/// What FDR does: values of maps wait, keys do not; parts of dots are evaluated to their kind, fields of constructors
+/// and channels completely, because they are compared with the declaration.
+#[test]
+fn values_of_maps_and_insides_of_dots_wait() {
+    let script = "loop(n) = loop(n + 1)
+bottom = bottom
+datatype T = A.Int | B.(Int, Int)
+channel c : {0..3}
+m = mapFromList(<(1, bottom), (2, 5)>)
+left(x.y) = x
+inside(x.(y, z)) = y
+rest(x.y.z) = z
+first((a, _)) = a
+self = (| 1 => 7, 2 => mapLookup(self, 1) + 1 |)
+fill(0, m) = m
+fill(n, m) = fill(n - 1, mapUpdate(m, n % 7, error(\"never\")))
+last(0, m) = m
+last(n, m) = last(n - 1, mapUpdate(m, n % 7, n))
+keys(m) = <k | (k, _) <- mapToList(m)>
+";
+    check(
+        script,
+        "mapLookup(m, 2)\nmapLookup((| 1 => bottom, 2 => 6 |), 2)\nmapMember(m, 1)\nkeys(m)\nmapLookup(mapUpdate(emptyMap, 1, bottom), 1)\nmapLookup(mapUpdate(mapUpdate(emptyMap, 1, loop(0)), 1, 3), 1)\nmapLookup(mapUpdateMultiple(m, <(3, 1/0), (1, 9)>), 1)\nmapToList(mapDelete(m, 1))\nmapLookup(self, 2)\nlength(mapToList(m))\nfirst(head(mapToList(m)))\nkeys(fill(1000, emptyMap))\nlast(20000, emptyMap)\nm == (| 2 => 5 |)\nm == (| 1 => 0, 2 => 5 |)\nmapLookup(m, 1)\n{m}",
+        expect![[r#"
+            5 :: Int
+            6 :: Int
+            true :: Bool
+            <1, 2> :: <Int>
+            error: this value depends on itself
+             --> test.csp:2:10
+              |
+            2 | bottom = bottom
+              |          ^^^^^^
+            3 :: Int
+            9 :: Int
+            <(2, 5)> :: <(Int, Int)>
+            8 :: Int
+            2 :: Int
+            1 :: Int
+            <0, 1, 2, 3, 4, 5, 6> :: <Int>
+            (| 0 => 7, 1 => 1, 2 => 2, 3 => 3, 4 => 4, 5 => 5, 6 => 6 |) :: (| Int => Int |)
+            false :: Bool
+            error: this value depends on itself
+             --> test.csp:2:10
+              |
+            2 | bottom = bottom
+              |          ^^^^^^
+            error: this value depends on itself
+             --> test.csp:2:10
+              |
+            2 | bottom = bottom
+              |          ^^^^^^
+            error: this value depends on itself
+             --> test.csp:2:10
+              |
+            2 | bottom = bottom
+              |          ^^^^^^
+        "#]],
+    );
+    check(
+        script,
+        "left(1.(2, bottom))\ninside(1.(2, bottom))\nfirst(rest(1.2.(3, bottom)))\nleft(1.<4, 1/0>)\n(1.(2, 1/0)) == (2.(2, 1/0))\n(1.(2, 1/0)) == (1.(3, 1/0))\n1.(2, 1 + 2)\nleft(1.bottom)\nlet f(A.x) = 1 within f(A.(1/0))\nlet f(B._) = 1 within f(B.(1, 1/0))\n1.(2, 1/0)\n{1.(2, 1/0)}",
+        expect![[r#"
+            1 :: Int
+            2 :: Int
+            3 :: Int
+            1 :: Int
+            false :: Bool
+            false :: Bool
+            1.(2, 3) :: Int.(Int, Int)
+            error: this value depends on itself
+             --> test.csp:2:10
+              |
+            2 | bottom = bottom
+              |          ^^^^^^
+            error: division by zero
+             --> <expression>:1:28
+              |
+            1 | let f(A.x) = 1 within f(A.(1/0))
+              |                            ^^^
+            error: division by zero
+             --> <expression>:1:31
+              |
+            1 | let f(B._) = 1 within f(B.(1, 1/0))
+              |                               ^^^
+            error: division by zero
+             --> <expression>:1:7
+              |
+            1 | 1.(2, 1/0)
+              |       ^^^
+            error: division by zero
+             --> <expression>:1:8
+              |
+            1 | {1.(2, 1/0)}
+              |        ^^^
+        "#]],
+    );
+}
