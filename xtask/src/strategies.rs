@@ -2,7 +2,8 @@
 //!
 //! A trial is `raddle explore` with seeds of its own; the error counts as found when a run crashes, fails, deadlocks or, for
 //! a program whose error is a wrong result, prints something else than it should; the number of that run is how many
-//! schedules it took. Runs that take too long count only where threads run free and the error is a deadlock, which is the
+//! schedules it took. An error that is a data race in a program of atomics shows in no output: there a trial is a number of
+//! `raddle run --weak`, one for each seed, and what counts is the first report, as in the tables of tsan11rec. Runs that take too long count only where threads run free and the error is a deadlock, which is the
 //! only way in which `noise` can show one. The programs are those that the thesis on tsan11rec and the papers
 //! on the strategies measure, in our own versions.
 
@@ -50,7 +51,9 @@ const PROGRAMS: [&str; 28] = [
 pub fn table(limit: u64) -> anyhow::Result<String> {
     let mut text = format!(
         "## Strategies\n\nHow many of {TRIALS} trials of at most {limit} schedules found the error, and the median number of \
-         schedules of those that did. Scheduling points are synchronisation, atomics and accesses to shared memory (`--visible shared`).\n\n| program |"
+         schedules of those that did. Errors are wrong results, crashes and deadlocks, seen by `raddle explore` with scheduling points at \
+         synchronisation, atomics and accesses to shared memory (`--visible shared`); for programs marked *race* they are data races, \
+         seen by `raddle run --weak` with scheduling points at synchronisation and atomics.\n\n| program |"
     );
     for strategy in STRATEGIES {
         let _ = write!(text, " {strategy} |");
@@ -67,7 +70,7 @@ pub fn table(limit: u64) -> anyhow::Result<String> {
             .find(|case| case.name == name)
             .with_context(|| format!("the corpus lacks {name}"))?;
         let program = build(&raddle, folder.path(), case)?;
-        let _ = write!(text, "| {name} |");
+        let _ = write!(text, "| {name}{} |", if program.races { " (*race*)" } else { "" });
         for strategy in STRATEGIES {
             let mut found = Vec::new();
             for trial in 0..TRIALS {
@@ -94,6 +97,8 @@ struct Program<'a> {
     /// The output is wrong if it is not this.
     right: Option<String>,
     deadlocks: bool,
+    /// The error is a data race.
+    races: bool,
 }
 
 fn build<'a>(raddle: &'a Path, folder: &Path, case: &Case) -> anyhow::Result<Program<'a>> {
@@ -120,7 +125,8 @@ fn build<'a>(raddle: &'a Path, folder: &Path, case: &Case) -> anyhow::Result<Pro
         _ => None,
     };
     let deadlocks = case.explore.iter().any(|verdict| verdict == "deadlock");
-    Ok(Program { raddle, words, right, deadlocks })
+    let races = !case.explore.is_empty() && case.explore.iter().all(|verdict| verdict == "race");
+    Ok(Program { raddle, words, right, deadlocks, races })
 }
 
 impl Program<'_> {
@@ -135,6 +141,32 @@ impl Program<'_> {
 
     /// Schedules until the first error, if one was found.
     fn first_error(&self, strategy: &str, seed: u64, limit: u64) -> anyhow::Result<Option<u64>> {
+        if self.races {
+            self.first_race(strategy, seed, limit)
+        } else {
+            self.first_failure(strategy, seed, limit)
+        }
+    }
+
+    fn first_race(&self, strategy: &str, seed: u64, limit: u64) -> anyhow::Result<Option<u64>> {
+        for run in 0..limit {
+            let output = Command::new(self.raddle)
+                .env("CORPUS_TURN_MS", "0")
+                .args(["-q", "run", "--weak", "--halt-on-error", "--json", "--strategy", strategy])
+                .args(["--seed", &(seed + run).to_string(), "--"])
+                .args(&self.words)
+                .output()
+                .context("cannot start raddle run")?;
+            match output.status.code() {
+                Some(0) => {}
+                Some(1) => return Ok(Some(run + 1)),
+                _ => bail!("raddle run: {}", String::from_utf8_lossy(&output.stderr)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn first_failure(&self, strategy: &str, seed: u64, limit: u64) -> anyhow::Result<Option<u64>> {
         // Sleeps would only say who is to let others go first.
         let output = Command::new(self.raddle)
             .env("CORPUS_TURN_MS", "0")

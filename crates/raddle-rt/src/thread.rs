@@ -6,7 +6,7 @@
 
 use crate::{arch, arena, init};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use raddle_wire::Record;
 
 /// One entry of the shadow call stack.
@@ -28,6 +28,8 @@ pub const DEFERRED_MAX: usize = 8;
 #[derive(Clone, Copy)]
 pub struct Deferred {
     pub signal: i32,
+    /// Which of its thread's signals that had to wait this is.
+    pub order: u32,
     pub info: libc::siginfo_t,
     pub context: libc::ucontext_t,
 }
@@ -81,7 +83,10 @@ pub struct Thread {
     /// Non-zero while the thread is inside the runtime.
     pub busy: u32,
     pub deferred_count: AtomicU32,
+    pub deferred_order: AtomicU32,
     pub deferred: *mut Deferred,
+    /// Signals that wait until the handlers that run now have ended, as bits.
+    pub held: u64,
     pub sid: u32,
     pub epoch: u32,
     pub index: u32,
@@ -117,6 +122,8 @@ pub struct Thread {
     /// Cancellation under steering ([`crate::interpose::cancel`]): put off, and allowed at any time.
     pub uncancellable: AtomicBool,
     pub asynchronous: AtomicBool,
+    /// The child process that the thread waits for; 0: none, negative: any of them.
+    pub awaits: AtomicI32,
     /// Where the thread sleeps; 1 wakes it.
     pub bed: AtomicU32,
     pub next: *mut Thread,
@@ -166,7 +173,9 @@ impl Thread {
             observed: false,
             busy: 0,
             deferred_count: AtomicU32::new(0),
+            deferred_order: AtomicU32::new(0),
             deferred: core::ptr::null_mut(),
+            held: 0,
             sid: 0,
             epoch: 0,
             index: 0,
@@ -188,6 +197,7 @@ impl Thread {
             phase: AtomicU32::new(0),
             uncancellable: AtomicBool::new(false),
             asynchronous: AtomicBool::new(false),
+            awaits: AtomicI32::new(0),
             bed: AtomicU32::new(0),
             next: core::ptr::null_mut(),
             routine: 0,
@@ -195,6 +205,15 @@ impl Thread {
             own_stack: (0, 0),
             destructor_rounds: 0,
             once: core::ptr::null_mut(),
+        }
+    }
+
+    /// Does the thread wait for a child process that is awake?
+    pub fn awaits_kin(&self) -> bool {
+        match self.awaits.load(Ordering::Relaxed) {
+            0 => false,
+            child if child > 0 => crate::steer::tasks::process_awake(child),
+            _ => crate::interpose::process::any_child(crate::steer::tasks::process_awake),
         }
     }
 
@@ -223,6 +242,7 @@ impl Thread {
         self.index = u32::MAX;
         self.parent = parent;
         self.destructor_rounds = 0;
+        self.awaits = AtomicI32::new(0);
         self.sched = u32::MAX;
         self.children = 0;
         self.steps = 0;
@@ -236,7 +256,8 @@ impl Thread {
         self.asynchronous.store(false, Ordering::Relaxed);
         self.bed.store(0, Ordering::Relaxed);
         self.phase.store(phase::NEW, Ordering::Relaxed);
-        self.deferred_count.store(0, Ordering::Relaxed);
+        crate::interpose::signal::forget_deferred(self);
+        self.held = 0;
     }
 
     /// Maps a structure with its shadow stack and signal buffer.

@@ -128,6 +128,8 @@ pub struct Schedule {
     pub unordered: Vec<Unordered>,
     pub visible: Visible,
     pub expected: Option<Expected>,
+    /// The program's memory lies at addresses that depend on nothing but its own order of allocations.
+    pub stable_memory: bool,
     names: Vec<String>,
     name_index: FxHashMap<String, NameIx>,
 }
@@ -195,6 +197,9 @@ impl Schedule {
             Some(Expected::Exit(status)) => text.push_str(&format!("expect exit {status}\n")),
             Some(Expected::Signal(signal)) => text.push_str(&format!("expect signal {signal}\n")),
             Some(Expected::Deadlock) => text.push_str("expect deadlock\n"),
+        }
+        if self.stable_memory {
+            text.push_str("memory stable\n");
         }
         match &self.visible {
             Visible::Sync => {}
@@ -323,6 +328,7 @@ mod tests {
             comment: none,
         });
         schedule.expected = Some(Expected::Signal(6));
+        schedule.stable_memory = true;
         let site = schedule.intern("bank+0x11e0");
         schedule.visible = Visible::Sites(vec![site]);
         let place = StopPlace::Code(schedule.intern("bank+0x11f4"));
@@ -338,6 +344,7 @@ mod tests {
 raddle-schedule 1
 about \"data-race 5f3c0a11\"
 expect signal 6
+memory stable
 visible at bank+0x11e0
 step 1 1 fork 1.1  # bank.c:12
 step 1.1 1 start

@@ -295,6 +295,40 @@ fn kept_schedules_are_small_and_show_the_error_again() {
     }
 }
 
+/// What freed memory holds is the C library's secret and another one in every process, unless memory is stable: then a seed decides
+/// here too, and the kept schedule remembers that it was so.
+#[test]
+fn a_seed_decides_what_freed_memory_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        static void *block;
+        static void frees(void) { free(block); }
+        int main(void) {
+            block = malloc(64);
+            ((unsigned char *)block)[8] = 0;
+            RUN(frees);
+            unsigned char found = ((volatile unsigned char *)block)[8];
+            void *other = malloc(64);
+            printf("%d\n", found);
+            return 3 + (other == block);
+        }"#;
+    let program = build_text(folder.path(), "freed", text);
+    let options = ["--runs", "6", "--same-seed", "--stable-memory"];
+    let forked = explore(folder.path(), &program, &options);
+    assert_eq!(forked.keys().collect::<Vec<_>>(), [r#"{"exit":3} "0\n""#], "a thread keeps what it frees");
+    let started: Vec<&str> = options.into_iter().chain(["--exec"]).collect();
+    assert_eq!(forked, explore(folder.path(), &program, &started));
+    let kept = folder.path().join("kept");
+    let mut explore = raddle();
+    explore.args(["-q", "explore", "--runs", "1", "--stable-memory", "--keep"]).arg(&kept);
+    assert_eq!(run(explore.arg("--").arg(&program)).status.code(), Some(1), "the status is an error");
+    let schedule = kept.join("freed-1.schedule");
+    assert!(std::fs::read_to_string(&schedule).unwrap().contains("\nmemory stable\n"));
+    let output = run(raddle().args(["replay", "--repeat", "5"]).arg(&schedule).arg("--").arg(&program));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("shown in 5 of 5 runs"), "{said}");
+}
+
 /// System calls, epoll, pipes, time, random numbers and signals: recorded and given again.
 #[test]
 fn demos_are_given_again() {

@@ -89,7 +89,7 @@ impl Runner {
         let mut command = Command::new(&self.raddle);
         command.args(["run", "--quiet", "--output", "findings.json", "--", "./program"]).args(&case.args);
         command.current_dir(&folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
-        let stdout = self.limited_output(command, case)?;
+        let stdout = self.limited_output(command, case, 1)?;
         let kept = FindingsFile::read(&folder.join("findings.json"))?;
         // A program that ends itself by a signal may take its output with it.
         if matches!(case.end, End::Status(_)) {

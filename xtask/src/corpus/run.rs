@@ -128,10 +128,9 @@ impl Runner {
         run_limited(command, &case.stdin, Duration::from_secs_f64(seconds))
     }
 
-    /// As [`Runner::limited`], and hands over what the program printed.
-    pub(super) fn limited_output(&self, command: Command, case: &Case) -> anyhow::Result<Vec<u8>> {
-        let limit = Duration::from_secs_f64(case.seconds.max(1.0) * PATIENCE);
-        let ran = run_limited(command, &case.stdin, limit)?;
+    /// As [`Runner::limited_for`], and hands over what the program printed.
+    pub(super) fn limited_output(&self, command: Command, case: &Case, runs: u32) -> anyhow::Result<Vec<u8>> {
+        let ran = self.limited_for(command, case, runs)?;
         // 0: nothing found, 1: something found. Anything else means that nothing was looked at.
         match ran.status.code() {
             Some(0 | 1) => Ok(ran.stdout),

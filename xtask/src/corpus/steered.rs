@@ -22,6 +22,9 @@ const STARTED_MAX: u32 = 5;
 /// A recorded run's events are compared so many times.
 const TRACES: u32 = 2;
 
+/// Seconds that one run may take before it counts as not ending, on a loaded machine too.
+const RUN_SECONDS: &str = "120";
+
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub enum Check {
@@ -167,12 +170,12 @@ fn explore(
 ) -> anyhow::Result<Value> {
     let mut command = command(runner, folder);
     command.args(["explore", "--json", "--no-schedules", "--same-seed", "--seed", "11", "--runs"]);
-    command.arg(runs.to_string()).args(["--timeout", "20", "--strategy", strategy]).args(options);
+    command.arg(runs.to_string()).args(["--timeout", RUN_SECONDS, "--strategy", strategy]).args(options);
     if case.stable_memory {
-        command.arg("--fixed-addresses");
+        command.arg("--stable-memory");
     }
     command.args(["--", "./program"]).args(&case.args);
-    let text = runner.limited_output(command, case)?;
+    let text = runner.limited_output(command, case, runs)?;
     let json: Value = serde_json::from_slice(&text).context("raddle explore --json")?;
     let outcomes = json["outcomes"].as_array().context("no outcomes")?;
     let [outcome] = outcomes.as_slice() else {

@@ -254,7 +254,7 @@ pub fn arrival(thread: &Thread, number: i32) -> Arrival {
 
 /// Does a signal wait for the thread to come to a visible operation?
 pub fn has_signal(thread: &Thread) -> bool {
-    thread.deferred_count.load(Ordering::Relaxed) != 0 && MODE.load(Ordering::Relaxed) == RECORD
+    MODE.load(Ordering::Relaxed) == RECORD && signal::has_deferred(thread)
 }
 
 /// A call that was really made, in the thread's turn, and brought nothing from outside.

@@ -18,6 +18,8 @@ fn leave() {
     if !thread.stack_end.is_null() {
         thread.stack_stale = 1;
     }
+    // A handler that is left this way does not come back; a later one that it interrupted does not either.
+    thread.held = 0;
 }
 
 macro_rules! jumps {

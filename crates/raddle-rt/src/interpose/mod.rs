@@ -6,6 +6,7 @@
 //! function runs, because threads may be unwound out of it.
 
 pub mod allocator;
+mod asking;
 pub mod barrier;
 pub mod c11;
 pub mod cancel;
@@ -18,6 +19,7 @@ pub mod memory;
 pub mod modules;
 pub mod mutex;
 pub mod once;
+mod polling;
 pub mod process;
 pub mod rwlock;
 mod scatter;

@@ -1,10 +1,10 @@
-//! Processes: fork, exec, exit.
+//! Processes: fork, exec, wait, exit.
 
 use crate::arch::Variadic;
 use crate::thread;
 use crate::{export_variadic_with_pc, export_with_pc, init, observe, real, real_fn};
-use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::Ordering;
+use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::sync::atomic::{AtomicI32, Ordering};
 use raddle_wire::SyncOp;
 use raddle_wire::region::state;
 
@@ -14,6 +14,9 @@ mod c {
     use super::*;
     real_fn! {
         fn fork() -> c_int;
+        fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
+        fn wait4(pid: c_int, status: *mut c_int, options: c_int, usage: *mut libc::rusage) -> c_int;
+        fn waitid(kind: c_uint, id: c_uint, info: *mut libc::siginfo_t, options: c_int) -> c_int;
         fn _exit(status: c_int);
         fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int;
         fn execv(path: *const c_char, argv: Strings) -> c_int;
@@ -57,10 +60,58 @@ extern "C" fn do_fork() -> c_int {
     {
         if crate::steer::on() {
             crate::demo::descriptors::forked();
+            remember(pid);
         }
         observe::sync(thread, pc, SyncOp::ProcessFork, pid as usize, 0);
     }
     pid
+}
+
+/// The children of the program's own that were forked last, for those who wait for any.
+static CHILDREN: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
+
+fn remember(pid: c_int) {
+    // The number that a process gets is as good as random here.
+    CHILDREN[pid as usize % CHILDREN.len()].store(pid, Ordering::Relaxed);
+}
+
+/// Is this true of any child?
+pub fn any_child(test: impl Fn(i32) -> bool) -> bool {
+    let known = CHILDREN.iter().map(|child| child.load(Ordering::Relaxed));
+    known.filter(|&child| child != 0).any(test)
+}
+
+/// Waits for a child, or for any, and says so: whoever watches over the turns then knows what the thread sleeps for.
+fn awaiting(child: c_int, wait: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = thread::observed().filter(|_| crate::steer::on()) else { return wait() };
+    thread.awaits.store(if child > 0 { child } else { -1 }, Ordering::Relaxed);
+    let result = wait();
+    thread.awaits.store(0, Ordering::Relaxed);
+    result
+}
+
+extern "C" fn do_wait(status: *mut c_int) -> c_int {
+    do_waitpid(-1, status, 0)
+}
+
+extern "C" fn do_waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int {
+    // SAFETY: as the program asks (here and below).
+    awaiting(pid, || unsafe { c::waitpid(pid, status, options) })
+}
+
+extern "C" fn do_wait3(status: *mut c_int, options: c_int, usage: *mut libc::rusage) -> c_int {
+    do_wait4(-1, status, options, usage)
+}
+
+extern "C" fn do_wait4(pid: c_int, status: *mut c_int, options: c_int, usage: *mut libc::rusage) -> c_int {
+    // SAFETY: as the program asks.
+    awaiting(pid, || unsafe { c::wait4(pid, status, options, usage) })
+}
+
+extern "C" fn do_waitid(kind: c_uint, id: c_uint, info: *mut libc::siginfo_t, options: c_int) -> c_int {
+    let child = if kind == libc::P_PID { id as c_int } else { -1 };
+    // SAFETY: as the program asks.
+    awaiting(child, || unsafe { c::waitid(kind, id, info, options) })
 }
 
 fn ours() -> bool {
@@ -210,6 +261,11 @@ extern "C" fn do_underscore_exit(status: c_int) {
 
 export_with_pc! {
     fork => do_fork;
+    wait => do_wait;
+    waitpid => do_waitpid;
+    wait3 => do_wait3;
+    wait4 => do_wait4;
+    waitid => do_waitid;
     _exit => do_underscore_exit;
     _Exit => do_underscore_exit;
     execve => do_execve;

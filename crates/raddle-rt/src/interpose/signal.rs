@@ -2,14 +2,16 @@
 //!
 //! The program's handlers are called through one of ours, which reports when they begin and end. A signal that arrives
 //! while the thread is inside the runtime waits until it has left: the handler might use the very lock or buffer that
-//! was interrupted. Signals that the processor raises itself cannot wait, and do not arise inside the runtime.
+//! was interrupted. One that waits already is not taken twice, as the kernel does with those that it holds back. When it is
+//! handled at last, what its handler holds back is ours to keep, because for the kernel the handler has returned long ago.
+//! Signals that the processor raises itself cannot wait, and do not arise inside the runtime.
 
 use crate::demo::Arrival;
 use crate::steer::{self, Request};
 use crate::thread::{self, DEFERRED_MAX, Deferred, Thread};
 use crate::{demo, export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_uint, c_void};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use raddle_wire::{SyncOp, step};
 
 mod c {
@@ -26,14 +28,20 @@ mod c {
 
 const SIGNALS: usize = 65;
 
-/// The program's handler of each signal, with its flags.
+/// The program's handler of each signal, with its flags, and the signals that wait while it runs, as bits.
 struct Handler {
     function: AtomicUsize,
     flags: AtomicUsize,
+    mask: AtomicU64,
 }
 
-static HANDLERS: [Handler; SIGNALS] =
-    [const { Handler { function: AtomicUsize::new(0), flags: AtomicUsize::new(0) } }; SIGNALS];
+static HANDLERS: [Handler; SIGNALS] = [const {
+    Handler { function: AtomicUsize::new(0), flags: AtomicUsize::new(0), mask: AtomicU64::new(0) }
+}; SIGNALS];
+
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
 
 fn raised_by_processor(signal: c_int, info: *const libc::siginfo_t) -> bool {
     matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP | libc::SIGSYS)
@@ -57,46 +65,88 @@ extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             Arrival::Keep | Arrival::Handle => {}
         }
     }
-    if thread.busy != 0 && !processor && defer(thread, signal, info, context) {
+    // Those from here on are queued by the kernel.
+    const FIRST_QUEUED: c_int = 32;
+    let repeated = || signal < FIRST_QUEUED && waits(thread, signal);
+    let waits = thread.busy != 0 || thread.held & bit(signal) != 0;
+    if waits && !processor && (repeated() || defer(thread, signal, info, context)) {
         return;
     }
     handle(signal, info, context);
 }
 
+/// The place in the waiting room that a signal has taken is its number; these stand for none, and for one that is just coming
+/// in. Another signal may interrupt whoever is at work here at any point, so places are taken and left one by one.
+const EMPTY: c_int = 0;
+const COMING: c_int = -1;
+
+/// The places of the waiting room.
+fn places(thread: &Thread) -> impl Iterator<Item = *mut Deferred> + use<> {
+    let (room, count) = (thread.deferred, if thread.deferred.is_null() { 0 } else { DEFERRED_MAX });
+    // SAFETY: the room has that many.
+    (0..count).map(move |at| unsafe { room.add(at) })
+}
+
+fn state(place: *mut Deferred) -> &'static AtomicI32 {
+    // SAFETY: places are never unmapped, and only their owner and its signal handlers touch them.
+    unsafe { AtomicI32::from_ptr(&raw mut (*place).signal) }
+}
+
 fn waits(thread: &Thread, signal: c_int) -> bool {
-    let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
-    // SAFETY: below the count.
-    (0..count).any(|at| unsafe { (*thread.deferred.add(at)).signal } == signal)
+    places(thread).any(|place| state(place).load(Ordering::Acquire) == signal)
 }
 
 fn defer(thread: &mut Thread, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
-    let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
-    if count >= DEFERRED_MAX || thread.deferred.is_null() {
-        return false;
-    }
-    // SAFETY: the buffer has DEFERRED_MAX entries and belongs to this thread; the kernel passes valid descriptions.
+    let free = places(thread).find(|&place| {
+        state(place).compare_exchange(EMPTY, COMING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    });
+    let Some(place) = free else { return false };
+    // SAFETY: the place is ours; the kernel passes valid descriptions.
     unsafe {
-        let entry = thread.deferred.add(count);
-        (&raw mut (*entry).signal).write(signal);
-        (&raw mut (*entry).info).copy_from(info, 1);
-        (&raw mut (*entry).context).copy_from(context.cast(), 1);
+        (&raw mut (*place).order).write(thread.deferred_order.fetch_add(1, Ordering::Relaxed));
+        (&raw mut (*place).info).copy_from(info, 1);
+        (&raw mut (*place).context).copy_from(context.cast(), 1);
     }
-    thread.deferred_count.store(count as u32 + 1, Ordering::Relaxed);
+    state(place).store(signal, Ordering::Release);
+    thread.deferred_count.fetch_add(1, Ordering::Relaxed);
     true
 }
 
-/// The signal that has waited longest.
+/// The signals that wait and may be handled now.
+fn ready(thread: &Thread) -> impl Iterator<Item = *mut Deferred> + use<> {
+    let held = thread.held;
+    places(thread).filter(move |&place| {
+        let signal = state(place).load(Ordering::Acquire);
+        signal > 0 && held & bit(signal) == 0
+    })
+}
+
+/// Does a signal wait that may be handled now?
+pub fn has_deferred(thread: &Thread) -> bool {
+    thread.deferred_count.load(Ordering::Relaxed) != 0 && ready(thread).next().is_some()
+}
+
+/// The signal that has waited longest. Where the seed decides everything, the one with the smallest number: in which order
+/// they came while the thread waited for its turn is a question of time.
 pub fn take_deferred(thread: &mut Thread) -> Option<Deferred> {
-    let count = thread.deferred_count.load(Ordering::Relaxed) as usize;
-    if count == 0 {
+    if thread.deferred_count.load(Ordering::Relaxed) == 0 {
         return None;
     }
-    // SAFETY: below the count.
-    let first: Deferred = unsafe { *thread.deferred };
-    // SAFETY: moves the rest down by one; a signal that arrives now finds the thread not busy and is handled at once.
-    unsafe { core::ptr::copy(thread.deferred.add(1), thread.deferred, count - 1) };
-    thread.deferred_count.store(count as u32 - 1, Ordering::Relaxed);
-    Some(first)
+    let by_number = steer::clock::on();
+    // SAFETY: a signal waits there, so the place has been filled (here and below).
+    let rank =
+        |place: &*mut Deferred| unsafe { if by_number { (**place).signal as u32 } else { (**place).order } };
+    let place = ready(thread).min_by_key(rank)?;
+    let taken: Deferred = unsafe { *place };
+    thread.deferred_count.fetch_sub(1, Ordering::Relaxed);
+    state(place).store(EMPTY, Ordering::Release);
+    Some(taken)
+}
+
+/// Nobody waits any more.
+pub fn forget_deferred(thread: &Thread) {
+    thread.deferred_count.store(0, Ordering::Relaxed);
+    places(thread).for_each(|place| state(place).store(EMPTY, Ordering::Relaxed));
 }
 
 /// The thread has left the runtime: handlers that waited run now, in order of arrival. With a demo they wait for the
@@ -144,7 +194,11 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         observe::sync(thread, function as u64, SyncOp::SignalEnter, signal as usize, 0);
     }
     crate::real::set_errno(errno);
-    if handler.flags.load(Ordering::Relaxed) & libc::SA_SIGINFO as usize != 0 {
+    let flags = handler.flags.load(Ordering::Relaxed);
+    let own = if flags & libc::SA_NODEFER as usize != 0 { 0 } else { bit(signal) };
+    let held = thread::current().held;
+    thread::current().held |= own | handler.mask.load(Ordering::Relaxed);
+    if flags & libc::SA_SIGINFO as usize != 0 {
         // SAFETY: the program registered this function with SA_SIGINFO.
         let function = unsafe {
             core::mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(function)
@@ -155,12 +209,19 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         let function = unsafe { core::mem::transmute::<usize, extern "C" fn(c_int)>(function) };
         function(signal);
     }
+    thread::current().held = held;
     // SAFETY: as above.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(thread) = thread::observed() {
         observe::sync(thread, function as u64, SyncOp::SignalExit, signal as usize, 0);
     }
     crate::real::set_errno(errno);
+}
+
+/// A set of signals as bits.
+fn mask_of(set: &libc::sigset_t) -> u64 {
+    // SAFETY: a set is at least one word, whose bits are the signals up to the 64th.
+    unsafe { *core::ptr::from_ref(set).cast() }
 }
 
 extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
@@ -179,6 +240,7 @@ extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut
         let function = changed.sa_sigaction;
         if function != libc::SIG_DFL && function != libc::SIG_IGN {
             handler.flags.store(changed.sa_flags as usize, Ordering::Relaxed);
+            handler.mask.store(mask_of(&changed.sa_mask), Ordering::Relaxed);
             handler.function.store(function, Ordering::Release);
             changed.sa_sigaction = arrive as *const () as usize;
             changed.sa_flags |= libc::SA_SIGINFO;

@@ -17,6 +17,7 @@
 
 pub mod clock;
 pub mod debugger;
+pub mod dice;
 pub mod journal;
 mod objects;
 mod profile;
@@ -25,6 +26,7 @@ mod schedule;
 pub mod server;
 mod state;
 pub mod strategy;
+pub mod tasks;
 mod visible;
 pub mod warm;
 mod watch;

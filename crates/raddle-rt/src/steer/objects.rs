@@ -4,7 +4,7 @@
 //! choice independent of arrival.
 
 use super::state::{NOBODY, Phase, Sched, lock};
-use super::{schedule, watch};
+use super::{schedule, tasks};
 use crate::interpose::cancel as cancellation;
 use crate::real;
 use crate::thread::Thread;
@@ -113,7 +113,7 @@ pub fn cancel(index: u32) {
             return;
         }
         entry.cancelled = true;
-        entry.cpu_ms = watch::processor_ms(entry.os_tid);
+        entry.cpu_ms = tasks::processor_ms(entry.os_tid);
         // SAFETY: a listed thread's structure stays valid; what is looked at is atomic, or its thread waits.
         let thread = unsafe { &*entry.thread };
         thread.bed.store(1, Ordering::Release);

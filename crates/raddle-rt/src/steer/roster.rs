@@ -61,6 +61,8 @@ pub struct Entry {
     pub woken: bool,
     pub ticket: u64,
     pub cancelled: bool,
+    /// Passed over although it was awake.
+    pub lost: bool,
     /// Processor time of the thread when it was last seen to do something, or was cancelled.
     pub cpu_ms: u64,
     /// The operation of this turn did not succeed.
@@ -93,6 +95,7 @@ impl Entry {
             woken: false,
             ticket: 0,
             cancelled: false,
+            lost: false,
             cpu_ms: 0,
             failed: false,
             yielded: false,

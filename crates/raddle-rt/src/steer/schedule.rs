@@ -337,7 +337,7 @@ pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
     let on_the_way = |entry: &Entry| {
         matches!(entry.phase, Phase::Running | Phase::Waiting | Phase::Acting | Phase::Away)
             && entry.os_tid != caller
-            && !watch::asleep(entry.os_tid)
+            && !watch::is_away(entry)
             && watch::computed_ms(entry) < stuck_ms
             && !(one_at_a_time && entry.phase == Phase::Running && watch::is_lost(entry))
     };
@@ -347,7 +347,7 @@ pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
     if sched.one_at_a_time {
         let mut passed = false;
         sched.entries.for_each(|entry| {
-            if entry.phase == Phase::Running && (watch::asleep(entry.os_tid) || watch::is_lost(entry)) {
+            if entry.phase == Phase::Running && (watch::is_away(entry) || watch::is_lost(entry)) {
                 entry.phase = Phase::Away;
                 passed = true;
             }

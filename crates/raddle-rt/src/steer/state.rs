@@ -3,7 +3,7 @@
 use super::objects::{BARRIERS_MAX, Barrier, release};
 use super::roster::Roster;
 pub use super::roster::{Entry, NOBODY, Phase, grant};
-use super::{Request, debugger, journal, profile, schedule, strategy};
+use super::{Request, debugger, dice, journal, profile, schedule, strategy};
 use crate::interpose::cancel;
 use crate::spin::{Spin, SpinGuard};
 use crate::thread::Thread;
@@ -138,12 +138,8 @@ impl Sched {
     }
 
     pub fn next_random(&mut self) -> u64 {
-        // splitmix64: every seed is good, also 0.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.random = self.random.wrapping_add(dice::STRIDE);
+        dice::splitmix(self.random)
     }
 
     /// The thread has come to a visible operation.
@@ -160,6 +156,7 @@ impl Sched {
                 entry.drawn = false;
             }
             entry.phase = Phase::Waiting;
+            entry.lost = false;
             entry.ticket = ticket;
         }
         if self.replay.active() {
@@ -286,6 +283,16 @@ impl Sched {
         self.entries.people().any(|entry| entry.phase == Phase::Running)
     }
 
+    /// Threads that were passed over and have been woken since, by a signal from another thread for one, run again: whether
+    /// they have come to their next operation already is a question of time.
+    fn welcome_back(&mut self) {
+        self.entries.for_each(|entry| {
+            if entry.phase == Phase::Away && !entry.lost && !super::tasks::asleep(entry.os_tid) {
+                entry.phase = Phase::Running;
+            }
+        });
+    }
+
     /// A decision is made.
     fn decided(&mut self) {
         self.decisions += 1;
@@ -299,6 +306,9 @@ impl Sched {
 
     /// Chooses who is next, and wakes it if it is waiting.
     pub fn choose(&mut self) {
+        if super::clock::on() {
+            self.welcome_back();
+        }
         if (self.one_at_a_time || strategy::looks_ahead(self.strategy)) && self.anybody_runs() {
             // The last one to arrive chooses.
             self.chosen = NOBODY;
@@ -412,7 +422,7 @@ impl Sched {
     /// The run makes no progress: where is everybody?
     pub fn report(&mut self) -> ! {
         self.entries.for_each(|entry| {
-            if entry.phase == Phase::Running && super::watch::asleep(entry.os_tid) {
+            if entry.phase == Phase::Running && super::tasks::asleep(entry.os_tid) {
                 entry.phase = Phase::Away;
             }
         });
@@ -497,6 +507,7 @@ pub fn adopt_main(main: &mut Thread) {
     super::visible::start(header);
     sched.profiled = header.options & option::PROFILE != 0;
     sched.one_at_a_time = header.options & option::ONE_AT_A_TIME != 0;
+    dice::start();
     super::clock::start(sched.one_at_a_time && !crate::demo::on());
     strategy::prepare(&mut sched, header);
     register(&mut sched, main);

@@ -4,6 +4,7 @@
 //! after a while: if the chosen thread is asleep, it is passed over until it comes back.
 
 use super::state::{self, Entry, NOBODY, Phase, grant};
+use super::tasks::{asleep, processor_ms};
 use super::{schedule, strategy};
 use crate::interpose::cancel;
 use crate::real;
@@ -94,8 +95,10 @@ fn look() {
         // for threads that have not arrived, and those asleep in the kernel may never do.
         let mut passed = false;
         sched.entries.for_each(|entry| {
-            if entry.phase == Phase::Running && (is_lost(entry) || asleep(entry.os_tid)) {
+            let lost = is_lost(entry);
+            if entry.phase == Phase::Running && (lost || is_away(entry)) {
                 entry.phase = Phase::Away;
+                entry.lost = lost;
                 passed = true;
             }
         });
@@ -107,11 +110,19 @@ fn look() {
     }
     let due = &mut sched.entries[chosen as usize];
     // A thread whose visible access is over but for its turn may be asleep as well.
-    if matches!(due.phase, Phase::Running | Phase::Acting) && asleep(due.os_tid) {
+    if matches!(due.phase, Phase::Running | Phase::Acting) && is_away(due) {
         due.phase = Phase::Away;
         CHANGED_MS.store(now, Ordering::Relaxed);
         sched.choose();
     }
+}
+
+/// Does the thread sleep in the kernel until the outside world ends that? A child process that is awake is no outside world
+/// yet: it will end by itself, and what others would do in the meantime would depend on how long it takes.
+pub fn is_away(entry: &Entry) -> bool {
+    // In this order: a child that ends between the two questions has woken the thread.
+    // SAFETY: a listed thread's structure stays valid.
+    !unsafe { &*entry.thread }.awaits_kin() && asleep(entry.os_tid)
 }
 
 /// Has the thread computed for so long without coming to an operation that the others do not wait for it any more? One that
@@ -129,65 +140,4 @@ pub fn computed_ms(entry: &Entry) -> u64 {
 fn computes_freely(entry: &Entry) -> bool {
     // SAFETY: a listed thread's structure stays valid.
     cancel::at_any_time(unsafe { &*entry.thread })
-}
-
-/// Processor time of a thread of this process.
-pub fn processor_ms(tid: u32) -> u64 {
-    // How the kernel names the clock of a thread: not of a process, and all of its time.
-    let clock = (!tid << 3 | 6) as i32;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the timespec is valid for the call.
-    unsafe {
-        real::syscall(libc::SYS_clock_gettime, [clock as usize, &raw mut time as usize, 0, 0, 0, 0]);
-    }
-    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
-}
-
-/// Is the thread asleep in the kernel, or gone? Unknown counts as awake.
-pub fn asleep(tid: u32) -> bool {
-    let mut path = [0u8; 48];
-    let prefix = b"/proc/self/task/";
-    path[..prefix.len()].copy_from_slice(prefix);
-    let mut at = prefix.len();
-    let mut digits = [0u8; 10];
-    let mut count = 0;
-    let mut rest = tid;
-    loop {
-        digits[count] = b'0' + (rest % 10) as u8;
-        count += 1;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    while count > 0 {
-        count -= 1;
-        path[at] = digits[count];
-        at += 1;
-    }
-    path[at..at + 5].copy_from_slice(b"/stat");
-    let mut text = [0u8; 128];
-    // SAFETY: path is a C string, the buffer is valid for its length, the descriptor is closed again.
-    let bytes = unsafe {
-        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-        let fd = real::syscall(
-            libc::SYS_openat,
-            [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0],
-        );
-        if fd < 0 {
-            // A thread that is gone comes to no operation any more.
-            return tid != 0 && fd == -(libc::ENOENT as isize);
-        }
-        let bytes =
-            real::syscall(libc::SYS_read, [fd as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);
-        real::syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
-        bytes
-    };
-    let text = &text[..bytes.max(0) as usize];
-    // The state follows the command name, which may itself contain anything but ends at the last bracket.
-    match text.iter().rposition(|&byte| byte == b')') {
-        // The first thread, when it has ended before the others, stays as a zombie.
-        Some(end) => matches!(text.get(end + 2), Some(b'S' | b'D' | b'Z' | b'X')),
-        None => false,
-    }
 }

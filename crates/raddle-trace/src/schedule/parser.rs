@@ -76,7 +76,8 @@ impl<'a> Parser<'a> {
     }
 
     fn entry(&mut self, words: &mut Words, comment: &str) -> Result<(), ScheduleError> {
-        let word = words.next("`about`, `expect`, `visible`, `step`, `block`, `stop` or `unordered`")?;
+        let word =
+            words.next("`about`, `expect`, `memory`, `visible`, `step`, `block`, `stop` or `unordered`")?;
         let comment = self.schedule.intern(comment);
         match word.text.as_str() {
             "about" => self.schedule.about = words.next("what it is about")?.text,
@@ -91,6 +92,10 @@ impl<'a> Parser<'a> {
                         return Err(self.error(word.column, problem));
                     }
                 });
+            }
+            "memory" => {
+                words.keyword("stable")?;
+                self.schedule.stable_memory = true;
             }
             "visible" => {
                 let word = words.next("`all` or `at`")?;
@@ -158,7 +163,7 @@ impl<'a> Parser<'a> {
             }
             other => {
                 let problem = format!(
-                    "`about`, `expect`, `visible`, `step`, `block`, `stop` or `unordered` expected, found `{other}`"
+                    "`about`, `expect`, `memory`, `visible`, `step`, `block`, `stop` or `unordered` expected, found `{other}`"
                 );
                 return Err(self.error(word.column, problem));
             }

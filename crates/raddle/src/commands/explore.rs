@@ -12,7 +12,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::{Ending, Estimate, Observation, Seen, Strategy};
 use raddle_trace::symbols::lines::code_of_line;
-use raddle_wire::region::noise;
+use raddle_wire::region::{noise, option};
 use raddle_wire::step;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -50,6 +50,10 @@ pub struct Args {
     /// Seed of the first run.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Give the program its memory at addresses that depend on nothing but its own order of allocations: for programs whose
+    /// behaviour depends on addresses, or on what freed memory holds.
+    #[arg(long)]
+    stable_memory: bool,
     /// Give every run the same seed, and say how many different schedules and outcomes there were: more than one, and
     /// something that the seed does not control has a say (time, the network, uninitialised memory).
     #[arg(long)]
@@ -83,14 +87,17 @@ pub struct Args {
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut launch = args.target.launch()?;
-    launch.fixed_addresses |= args.strategy.needs_fixed_addresses();
+    launch.fixed_addresses |= args.strategy.needs_fixed_addresses() || args.stable_memory;
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, std::sync::Arc::clone(&stop)).context("cannot catch signals")?;
     }
     let timeout = Duration::from_secs(args.timeout);
     let noise_at = noise_ranges(&args, &launch)?;
-    let (options, site_names) = args.visible.settings(&launch, args.seed, timeout)?;
+    let (mut options, site_names) = args.visible.settings(&launch, args.seed, timeout)?;
+    if args.stable_memory {
+        options |= option::STABLE_MEMORY;
+    }
     let mut estimate = Estimate::default();
     if args.strategy.needs_estimate() {
         estimate = exploring::estimate(&launch, options, site_names.clone(), args.seed, timeout)?;

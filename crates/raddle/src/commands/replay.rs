@@ -73,10 +73,11 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     }
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let schedule = Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let launch = match args.target.is_empty() {
+    let mut launch = match args.target.is_empty() {
         true => remembered(&args, &path)?.launch()?,
         false => args.target.launch()?,
     };
+    launch.fixed_addresses |= schedule.stable_memory;
     let timeout = Duration::from_secs(args.timeout);
     let then = match args.then {
         Some(Strategy::Noise(_)) => {

@@ -65,6 +65,7 @@ fn make(
         Ending::Stuck(_) | Ending::TimedOut(_) | Ending::TooManyThreads => None,
     };
     schedule.visible = visible(plan, &mut schedule);
+    schedule.stable_memory = plan.options & option::STABLE_MEMORY != 0;
     let steered = steering::replay(plan.launch, &schedule, plan.options, Streams::Silent, plan.timeout)?;
     let replayed = shows(&schedule, &steered.outcome) == Some(true);
     Ok(Kept { schedule, found_switches: 0, switches: journal.context_switches(), replayed })

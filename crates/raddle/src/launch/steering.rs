@@ -102,6 +102,9 @@ pub fn replay_config(schedule: &Schedule, options: u64, then: Then) -> Result<Re
         blob: blob(schedule, &[])?,
         ..RegionConfig::default()
     };
+    if schedule.stable_memory {
+        config.options |= option::STABLE_MEMORY;
+    }
     if schedule.expected.is_some() {
         // Made of an explored run, in which threads ran one at a time.
         config.options |= option::ONE_AT_A_TIME;
