@@ -14,33 +14,48 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::compress::{TauClosure, tau_loop_factor};
 use super::machine::{Machine, State};
+use super::room::Room;
+use super::verdict::CheckError;
 use crate::process::EventId;
 
 /// Quotient by strong bisimulation. `Ω` is distinguished from `STOP`.
-pub fn strong(machine: &Machine) -> Machine {
+pub fn strong(machine: &Machine, room: &Room) -> Result<Machine, CheckError> {
+    room_to_refine(machine.len(), machine.transition_count(), room)?;
     let initial: Vec<u32> = machine.states().map(|s| u32::from(machine.omega() == Some(s))).collect();
     let lists: Vec<&[(EventId, State)]> = machine.states().map(|s| machine.from(s)).collect();
     let (block, blocks) = refine(&lists, initial);
-    machine.quotient(&block, blocks, |_| true)
+    drop(lists);
+    machine.room_for_quotient(room)?;
+    Ok(machine.quotient(&block, blocks, |_| true))
+}
+
+/// What refinement holds at most: predecessors, blocks, positions and, in the first round, the signatures of all states.
+fn room_to_refine(states: usize, transitions: usize, room: &Room) -> Result<(), CheckError> {
+    room.hold(states, (128 * states + 16 * transitions) as u64)
 }
 
 /// Quotient by divergence-respecting delay bisimulation.
-pub fn delay(machine: &Machine) -> Machine {
-    saturated(machine, false)
+pub fn delay(machine: &Machine, room: &Room) -> Result<Machine, CheckError> {
+    saturated(machine, false, room)
 }
 
 /// Quotient by divergence-respecting weak bisimulation.
-pub fn weak(machine: &Machine) -> Machine {
-    saturated(machine, true)
+pub fn weak(machine: &Machine, room: &Room) -> Result<Machine, CheckError> {
+    saturated(machine, true, room)
 }
 
-fn saturated(machine: &Machine, after_too: bool) -> Machine {
-    let machine = tau_loop_factor(machine);
-    let closure = TauClosure::of(&machine);
+fn saturated(machine: &Machine, after_too: bool, room: &Room) -> Result<Machine, CheckError> {
+    let machine = tau_loop_factor(machine, room)?;
+    let room = room.beside(machine.bytes());
+    let closure = TauClosure::of(&machine, &room)?;
     let mut lists: Vec<Vec<(EventId, State)>> = Vec::with_capacity(machine.len());
+    let mut transitions = 0;
     for s in machine.states() {
         let mut set: FxHashSet<(EventId, State)> = FxHashSet::default();
         for &u in closure.of_state(s) {
+            // The set with its free slots, the list made of it, and the lists so far.
+            let bytes = closure.bytes() + (48 * set.len() + 24 * machine.len() + 8 * transitions) as u64;
+            room.hold(machine.len(), bytes)?;
             set.insert((EventId::TAU, u));
             for &(e, t) in machine.from(u).iter().filter(|&&(e, _)| e != EventId::TAU) {
                 if after_too {
@@ -52,8 +67,12 @@ fn saturated(machine: &Machine, after_too: bool) -> Machine {
         }
         let mut list: Vec<_> = set.into_iter().collect();
         list.sort_unstable();
+        transitions += list.len();
         lists.push(list);
     }
+    drop(closure);
+    let room = room.beside((40 * lists.len() + 8 * transitions) as u64);
+    room_to_refine(lists.len(), transitions, &room)?;
     // After factoring, a `τ` loop is a self-loop: exactly the divergent states have one. `Ω` is not `STOP`.
     let diverges: Vec<bool> =
         machine.states().map(|s| machine.after(s, EventId::TAU).iter().any(|&(_, t)| t == s)).collect();
@@ -67,7 +86,8 @@ fn saturated(machine: &Machine, after_too: bool) -> Machine {
     for s in machine.states() {
         keep[block[s as usize] as usize] |= diverges[s as usize];
     }
-    machine.quotient(&block, blocks, |b| keep[b as usize])
+    machine.room_for_quotient(&room)?;
+    Ok(machine.quotient(&block, blocks, |b| keep[b as usize]))
 }
 
 /// The coarsest stable refinement of `initial` (a block number per state): (block of each state, number of blocks).

@@ -33,8 +33,10 @@ use super::machine::Machine;
 use super::model::{Emit, Model, WORDS, with_words};
 use super::normal::{LabelSet, NormalForm};
 use super::reduction::{Preserve, Reduction};
+use super::room::{Room, Work};
 use super::rules::{OMEGA, is_control};
 use super::search::{Claims, Fault, Search, Specification, Violation};
+use super::store::Store;
 use super::verdict::{
     Behaviour, CheckError, CheckOptions, Component, Counterexample, Outcome, Statistics, Step,
 };
@@ -97,9 +99,16 @@ impl<'a> Checker<'a> {
         let effort = assertion.partial_order;
         let (counterexamples, mut statistics) = match &assertion.property {
             Property::Refines { model, spec, implementation } => {
-                let spec = self.compile_with(*spec, priority)?;
+                let room = |this: &Self| this.compiler.room_for_normal_form(Work::Specification, *spec);
+                let compiled = self.compile_with(*spec, priority)?;
                 let implementation = self.compile_with(*implementation, priority)?;
-                self.refine(Some(&spec), &implementation, claims_of(*model), effort, started)?
+                self.refine(
+                    Some((&compiled, room(self))),
+                    &implementation,
+                    claims_of(*model),
+                    effort,
+                    started,
+                )?
             }
             Property::DeadlockFree { model: SemanticModel::Traces, .. } => {
                 return Err(CheckError::Unsupported(
@@ -119,7 +128,8 @@ impl<'a> Checker<'a> {
             }
             Property::Deterministic { model, process } => {
                 let compiled = self.compile_with(*process, priority)?;
-                self.deterministic(&compiled, *model, started)?
+                let room = self.compiler.room_for_normal_form(Work::Determinism, *process);
+                self.deterministic(&compiled, *model, room, started)?
             }
             Property::HasTrace { model, process, trace } => {
                 self.has_trace(*model, *process, trace, priority, started)?
@@ -145,7 +155,7 @@ impl<'a> Checker<'a> {
 
     fn refine(
         &self,
-        spec: Option<&Model>,
+        spec: Option<(&Model, Room)>,
         implementation: &Model,
         claims: Claims,
         effort: PartialOrder,
@@ -154,8 +164,9 @@ impl<'a> Checker<'a> {
         let mut layout = implementation.combinator.layout.clone();
         let (specification, nodes) = match spec {
             None => (Specification::Anything, 1),
-            Some(spec) => {
-                let mut form = NormalForm::new(spec, &implementation.labels, self.options.leaf_states_max);
+            Some((spec, room)) => {
+                let nodes_max = self.options.leaf_states_max;
+                let mut form = NormalForm::new(spec, &implementation.labels, nodes_max, room)?;
                 let all = form.complete(EAGER_NODES_MAX, EAGER_MEMBERS_MAX)?;
                 let nodes = if all { form.len() } else { 1 << 32 };
                 (Specification::Normal(Box::new(Mutex::new(form))), nodes)
@@ -176,9 +187,11 @@ impl<'a> Checker<'a> {
         let folder = self.options.spill_folder.clone().unwrap_or_else(std::env::temp_dir);
         let compile_time = started.elapsed();
         with_words!(layout.words(), W => {
-            let search: Search<'_, W> = Search::new(
-                implementation, &specification, node_field, claims, reduction, &self.options, &folder,
-            );
+            let options = &self.options;
+            let held_bytes = self.compiler.held_bytes();
+            let store = Store::new(options.workers.max(1), options.memory_limit_bytes, held_bytes, folder);
+            let search: Search<'_, W> =
+                Search::new(implementation, &specification, node_field, claims, reduction, options, store);
             let (counterexamples, mut statistics) = explained(search, self.options.counterexamples.max(1))?;
             statistics.state_bits = layout.bits();
             statistics.compile_time = compile_time;
@@ -190,6 +203,7 @@ impl<'a> Checker<'a> {
         &self,
         model: &Model,
         semantic: SemanticModel,
+        room: Room,
         started: Instant,
     ) -> Result<(Vec<Counterexample>, Statistics), CheckError> {
         if semantic == SemanticModel::Traces {
@@ -201,7 +215,7 @@ impl<'a> Checker<'a> {
         let with_divergence = semantic == SemanticModel::FailuresDivergences;
         let wanted = self.options.counterexamples.max(1);
         let (flaws, nodes) =
-            determinism::flaws(model, with_divergence, wanted, self.options.leaf_states_max)?;
+            determinism::flaws(model, with_divergence, wanted, self.options.leaf_states_max, room)?;
         let mut counterexamples = Vec::new();
         for (trace, flaw) in flaws {
             let (run, behaviour) = match flaw {
@@ -264,8 +278,9 @@ impl<'a> Checker<'a> {
         let spec = self.compile_with(process, priority)?;
         let implementation = self.compiler.compile(chain)?;
         let claims = claims_of(semantic);
+        let room = self.compiler.room_for_normal_form(Work::Specification, process);
         let (mut found, statistics) =
-            self.refine(Some(&spec), &implementation, claims, PartialOrder::Off, started)?;
+            self.refine(Some((&spec, room)), &implementation, claims, PartialOrder::Off, started)?;
         for counterexample in &mut found {
             counterexample.behaviour =
                 match std::mem::replace(&mut counterexample.behaviour, Behaviour::Deadlock) {

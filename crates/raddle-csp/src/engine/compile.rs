@@ -17,6 +17,7 @@ use super::explicate::explicate;
 use super::firing::{Firing, TERM_DEPTH_MAX, priority_of};
 use super::machine::Machine;
 use super::model::{Model, Outer, WORDS};
+use super::room::{Room, Work};
 use super::rules::{self, LeafId, Sharing, Subtree};
 use super::verdict::CheckError;
 use super::{bisimulation, compress, describe};
@@ -36,6 +37,8 @@ pub struct Compiler<'a> {
     /// Calls on the way from the root, and those that were met again.
     open: FxHashSet<CallId>,
     recursive: FxHashSet<CallId>,
+    /// The definitions whose bodies are being compiled, outermost first.
+    within: Vec<CallId>,
     depth: usize,
 }
 
@@ -65,6 +68,7 @@ impl<'a> Compiler<'a> {
             high: FxHashMap::default(),
             open: FxHashSet::default(),
             recursive: FxHashSet::default(),
+            within: Vec::new(),
             depth: 0,
         }
     }
@@ -85,6 +89,13 @@ impl<'a> Compiler<'a> {
 
     /// Compiles a process.
     pub fn compile(&mut self, root: ProcId) -> Result<Model, CheckError> {
+        let outside = self.within.len();
+        let model = self.compile_inside(root);
+        self.within.truncate(outside);
+        model
+    }
+
+    fn compile_inside(&mut self, root: ProcId) -> Result<Model, CheckError> {
         let mut wrappers: Vec<ProcId> = Vec::new();
         let mut inner = root;
         // Wrappers count only down to the last `prioritise` or `chase`: what is below is the combinator's.
@@ -96,6 +107,7 @@ impl<'a> Compiler<'a> {
                     if !seen.insert(call) || seen.len() > TERM_DEPTH_MAX {
                         break;
                     }
+                    self.within.push(call);
                     inner = self.firing.body(call)?;
                 }
                 Process::Prioritise(p, _) | Process::Chase(p) => {
@@ -252,7 +264,10 @@ impl<'a> Compiler<'a> {
         let (tree, controller) = match term {
             Process::Call(call) => {
                 let body = self.firing.body(call)?;
-                return self.build(body, leaves);
+                self.within.push(call);
+                let tree = self.build(body, leaves)?;
+                self.within.pop();
+                return Ok(tree);
             }
             Process::Interleave(list) => {
                 let children = self.build_all(list.iter().copied(), leaves)?;
@@ -350,9 +365,38 @@ impl<'a> Compiler<'a> {
             return Ok(known.clone());
         }
         let machine = Machine::of_term(&mut self.firing, p, self.leaf_states_max)?;
-        let machine = Arc::new(bisimulation::strong(&machine));
+        let room = self.room(Work::Reduce, p).beside(machine.bytes());
+        let machine = match bisimulation::strong(&machine, &room) {
+            Ok(reduced) => reduced,
+            // The reduction saves memory later; where there is none for it now, the leaf stays as it is.
+            Err(CheckError::Memory { .. }) => machine,
+            Err(other) => return Err(other),
+        };
+        Ok(self.keep(p, machine))
+    }
+
+    fn keep(&mut self, p: ProcId, machine: Machine) -> Arc<Machine> {
+        self.firing.held_bytes += machine.bytes();
+        let machine = Arc::new(machine);
         self.machines.insert(p, machine.clone());
-        Ok(machine)
+        machine
+    }
+
+    /// The room for work on a process.
+    fn room(&self, work: Work, p: ProcId) -> Room {
+        let name = describe::term(self.firing.arena, p);
+        let within = self.within.last().map(|&call| self.firing.arena.call_name(call).to_owned());
+        self.firing.room(work, name, within)
+    }
+
+    /// The room for a normal form that belongs to no machine.
+    pub fn room_for_normal_form(&self, work: Work, p: ProcId) -> Room {
+        self.room(work, p)
+    }
+
+    /// Bytes of the machines made so far.
+    pub fn held_bytes(&self) -> u64 {
+        self.firing.memory_bytes()
     }
 
     /// `prioritise`, `chase` or a compression below other operators: its operand explored as a machine.
@@ -360,35 +404,34 @@ impl<'a> Compiler<'a> {
         if let Some(known) = self.machines.get(&p) {
             return Ok(known.clone());
         }
-        let name = describe::term(self.firing.arena, p);
         let machine = match *self.firing.arena.get(p) {
             Process::Compress(how, q) => {
                 let inner = self.compile(q)?;
-                let machine = explicate(&inner, &name, self.leaf_states_max, |states, bytes| {
-                    self.firing.room_for(&name, states, bytes)
-                })?;
-                compress::compress(how, &machine, &name, self.leaf_states_max)?
+                let room = self.room(Work::Explore, q);
+                let machine = explicate(&inner, self.leaf_states_max, &room)?;
+                drop(inner);
+                compress::compress(how, machine, self.leaf_states_max, &room.to(Work::Compress(how)))?
             }
             _ => {
                 let inner = self.compile(p)?;
-                bisimulation::strong(&explicate(&inner, &name, self.leaf_states_max, |states, bytes| {
-                    self.firing.room_for(&name, states, bytes)
-                })?)
+                let room = self.room(Work::Explore, p);
+                let machine = explicate(&inner, self.leaf_states_max, &room)?;
+                drop(inner);
+                bisimulation::strong(&machine, &room.to(Work::Reduce).beside(machine.bytes()))?
             }
         };
-        let machine = Arc::new(machine);
-        self.machines.insert(p, machine.clone());
-        Ok(machine)
+        Ok(self.keep(p, machine))
     }
 
     /// The explicit machine of a whole process, reduced by strong bisimulation if `reduce`.
     pub fn machine(&mut self, p: ProcId, reduce: bool) -> Result<Machine, CheckError> {
         let model = self.compile(p)?;
-        let name = describe::term(self.firing.arena, p);
-        let machine = explicate(&model, &name, self.leaf_states_max, |states, bytes| {
-            self.firing.room_for(&name, states, bytes)
-        })?;
-        Ok(if reduce { bisimulation::strong(&machine) } else { machine })
+        let room = self.room(Work::Explore, p);
+        let machine = explicate(&model, self.leaf_states_max, &room)?;
+        if !reduce {
+            return Ok(machine);
+        }
+        bisimulation::strong(&machine, &room.to(Work::Reduce).beside(machine.bytes()))
     }
 }
 

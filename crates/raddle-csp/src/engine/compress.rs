@@ -18,35 +18,39 @@ use rustc_hash::FxHashMap;
 
 use super::bisimulation;
 use super::machine::{Machine, State};
+use super::room::Room;
 use super::verdict::CheckError;
 use crate::process::{Compression, EventId};
 
-/// Applies a compression. `name` and `limit` serve the error message of a normal form that explodes.
+/// Applies a compression; an error when it outgrows its room, or a normal form with more than `limit` nodes.
 pub fn compress(
     how: Compression,
-    machine: &Machine,
-    name: &str,
+    machine: Machine,
     limit: usize,
+    room: &Room,
 ) -> Result<Machine, CheckError> {
-    Ok(match how {
-        Compression::Explicate => machine.clone(),
-        Compression::StrongBisimulation => bisimulation::strong(machine),
-        Compression::WeakBisimulation => bisimulation::weak(machine),
-        Compression::DelayBisimulation => bisimulation::delay(machine),
-        Compression::TauLoopFactor => tau_loop_factor(machine),
-        Compression::Diamond => diamond(machine),
-        Compression::Normal => normal(machine, name, limit)?,
-    })
+    let room = room.beside(machine.bytes());
+    match how {
+        Compression::Explicate => Ok(machine),
+        Compression::StrongBisimulation => bisimulation::strong(&machine, &room),
+        Compression::WeakBisimulation => bisimulation::weak(&machine, &room),
+        Compression::DelayBisimulation => bisimulation::delay(&machine, &room),
+        Compression::TauLoopFactor => tau_loop_factor(&machine, &room),
+        Compression::Diamond => diamond(&machine, &room),
+        Compression::Normal => normal(&machine, limit, &room),
+    }
 }
 
 /// What each state reaches by `τ*`, itself included, sorted.
 pub struct TauClosure {
     sets: Vec<Vec<State>>,
+    members: usize,
 }
 
 impl TauClosure {
-    pub fn of(machine: &Machine) -> TauClosure {
+    pub fn of(machine: &Machine, room: &Room) -> Result<TauClosure, CheckError> {
         let mut sets = Vec::with_capacity(machine.len());
+        let mut members = 0;
         let mut mark = vec![State::MAX; machine.len()];
         for s in machine.states() {
             let mut set = vec![s];
@@ -62,9 +66,18 @@ impl TauClosure {
                 at += 1;
             }
             set.sort_unstable();
+            set.shrink_to_fit();
+            members += set.len();
+            // The sets, the marks, and what the next set may become while it is made.
+            room.hold(machine.len(), (40 * machine.len() + 4 * members) as u64)?;
             sets.push(set);
         }
-        TauClosure { sets }
+        Ok(TauClosure { sets, members })
+    }
+
+    /// Bytes it takes.
+    pub fn bytes(&self) -> u64 {
+        (32 * self.sets.len() + 4 * self.members) as u64
     }
 
     pub fn of_state(&self, s: State) -> &[State] {
@@ -73,7 +86,9 @@ impl TauClosure {
 }
 
 /// Merges `τ` loops.
-pub fn tau_loop_factor(machine: &Machine) -> Machine {
+pub fn tau_loop_factor(machine: &Machine, room: &Room) -> Result<Machine, CheckError> {
+    room.hold(machine.len(), 40 * machine.len() as u64)?;
+    machine.room_for_quotient(room)?;
     let (component, count) = tau_components(machine);
     let mut looping = vec![false; count];
     let mut size = vec![0u32; count];
@@ -82,7 +97,7 @@ pub fn tau_loop_factor(machine: &Machine) -> Machine {
         size[c] += 1;
         looping[c] |= size[c] > 1 || machine.after(s, EventId::TAU).iter().any(|&(_, t)| t == s);
     }
-    machine.quotient(&component, count, |c| looping[c as usize])
+    Ok(machine.quotient(&component, count, |c| looping[c as usize]))
 }
 
 /// Strongly connected components of the `τ` graph: (component of each state, number of them). Tarjan, iterative.
@@ -138,12 +153,15 @@ pub fn tau_components(machine: &Machine) -> (Vec<u32>, usize) {
 }
 
 /// `τ` elimination.
-pub fn diamond(machine: &Machine) -> Machine {
-    let machine = tau_loop_factor(machine);
-    let closure = TauClosure::of(&machine);
+pub fn diamond(machine: &Machine, room: &Room) -> Result<Machine, CheckError> {
+    let machine = tau_loop_factor(machine, room)?;
+    let room = room.beside(machine.bytes());
+    let closure = TauClosure::of(&machine, &room)?;
     let mut lists: Vec<Vec<(EventId, State)>> = Vec::with_capacity(machine.len());
+    let mut transitions = 0;
     for s in machine.states() {
         if machine.after(s, EventId::TAU).is_empty() {
+            transitions += machine.from(s).len();
             lists.push(machine.from(s).to_vec());
             continue;
         }
@@ -152,6 +170,8 @@ pub fn diamond(machine: &Machine) -> Machine {
         let mut diverges = false;
         let mut stable: Vec<(Vec<EventId>, State)> = Vec::new();
         for &u in reach {
+            let bytes = 16 * list.len() + 64 * stable.len() + 24 * machine.len() + 8 * transitions;
+            room.hold(machine.len(), closure.bytes() + bytes as u64)?;
             list.extend(machine.from(u).iter().filter(|&&(e, _)| e != EventId::TAU));
             diverges |= machine.after(u, EventId::TAU).iter().any(|&(_, t)| t == u);
             if machine.is_stable(u) {
@@ -172,11 +192,29 @@ pub fn diamond(machine: &Machine) -> Machine {
         }
         list.sort_unstable();
         list.dedup();
+        list.shrink_to_fit();
+        transitions += list.len();
         lists.push(list);
     }
+    drop(closure);
     // A state that is the only minimal one and has all the transitions could stand for the unstable one; strong
     // bisimulation afterwards finds what remains to merge.
-    bisimulation::strong(&Machine::reachable(&lists, 0, machine.omega()))
+    let listed = listed(&lists, 0, machine.omega(), &room)?;
+    drop(lists);
+    let room = room.beside(listed.bytes());
+    bisimulation::strong(&listed, &room)
+}
+
+/// The machine of these lists.
+fn listed(
+    lists: &[Vec<(EventId, State)>],
+    initial: State,
+    omega: Option<State>,
+    room: &Room,
+) -> Result<Machine, CheckError> {
+    let transitions: usize = lists.iter().map(Vec::len).sum();
+    room.hold(lists.len(), (64 * lists.len() + 24 * transitions) as u64)?;
+    Ok(Machine::reachable(lists, initial, omega))
 }
 
 fn offers(machine: &Machine, s: State) -> Vec<EventId> {
@@ -211,7 +249,8 @@ pub fn minimal_sets<T: Ord>(mut sets: Vec<Vec<T>>) -> Vec<Vec<T>> {
 }
 
 /// The normal form as a plain machine.
-pub fn normal(machine: &Machine, name: &str, limit: usize) -> Result<Machine, CheckError> {
+pub fn normal(machine: &Machine, limit: usize, room: &Room) -> Result<Machine, CheckError> {
+    room.hold(machine.len(), 40 * machine.len() as u64)?;
     let (component, _) = tau_components(machine);
     let mut component_size: FxHashMap<u32, u32> = FxHashMap::default();
     for &c in &component {
@@ -243,10 +282,13 @@ pub fn normal(machine: &Machine, name: &str, limit: usize) -> Result<Machine, Ch
     let mut node_lists: Vec<Vec<(EventId, State)>> = Vec::new();
     let mut extra: Vec<(State, Vec<Vec<EventId>>, bool)> = Vec::new();
     let mut omega = None;
+    // Members of the nodes, transitions, and what acceptances take.
+    let (mut members, mut transitions, mut accepted) = (nodes[0].len(), 0, 0);
     let mut at = 0;
     while at < nodes.len() {
         if nodes.len() > limit {
-            return Err(CheckError::TooManyStates { name: format!("the normal form of {name}"), limit });
+            let name = format!("the normal form of {}", room.name);
+            return Err(CheckError::TooManyStates { name, limit });
         }
         let node = nodes[at].clone();
         let mut by_event: FxHashMap<EventId, Vec<State>> = FxHashMap::default();
@@ -259,22 +301,31 @@ pub fn normal(machine: &Machine, name: &str, limit: usize) -> Result<Machine, Ch
         events.sort_unstable_by_key(|&(e, _)| e);
         let mut list = Vec::new();
         for (e, targets) in events {
-            let set = close(targets);
+            let mut set = close(targets);
+            set.shrink_to_fit();
+            // Each set is the key of a table and a node; it was made with marks of its members.
+            let bytes = 210 * nodes.len() + 8 * members + 48 * set.len() + 16 * transitions + accepted;
+            room.hold(nodes.len(), bytes as u64)?;
             let next = *number.entry(set.clone()).or_insert_with(|| {
+                members += set.len();
                 nodes.push(set);
                 (nodes.len() - 1) as State
             });
             list.push((e, next));
         }
+        transitions += list.len();
         if node.len() == 1 && machine.omega() == Some(node[0]) {
             omega = Some(at as State);
         }
         let stable: Vec<_> =
             node.iter().filter(|&&s| machine.is_stable(s)).map(|&s| offers(machine, s)).collect();
-        extra.push((at as State, minimal_sets(stable), node.iter().any(|&s| on_loop(s))));
+        let acceptances = minimal_sets(stable);
+        accepted += acceptances.iter().map(|a| 40 + 20 * a.len()).sum::<usize>();
+        extra.push((at as State, acceptances, node.iter().any(|&s| on_loop(s))));
         node_lists.push(list);
         at += 1;
     }
+    drop((number, nodes));
     for (node, acceptances, diverges) in extra {
         let own: Vec<EventId> = node_lists[node as usize].iter().map(|&(e, _)| e).collect();
         let plain = !diverges && acceptances.len() == 1 && acceptances[0] == own;
@@ -292,5 +343,8 @@ pub fn normal(machine: &Machine, name: &str, limit: usize) -> Result<Machine, Ch
             node_lists[node as usize].push((EventId::TAU, node));
         }
     }
-    Ok(bisimulation::strong(&Machine::reachable(&node_lists, 0, omega)))
+    let listed = listed(&node_lists, 0, omega, room)?;
+    drop(node_lists);
+    let room = room.beside(listed.bytes());
+    bisimulation::strong(&listed, &room)
 }

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::combinator::{Label, TAU, TICK};
 use super::model::Model;
 use super::normal::{NodeId, NormalForm};
+use super::room::Room;
 use super::verdict::CheckError;
 use crate::process::EventId;
 
@@ -36,8 +37,9 @@ pub fn flaws(
     with_divergence: bool,
     wanted: usize,
     nodes_max: usize,
+    room: Room,
 ) -> Result<(Flaws, usize), CheckError> {
-    let mut form = NormalForm::new(model, &model.labels, nodes_max);
+    let mut form = NormalForm::new(model, &model.labels, nodes_max, room)?;
     let mut parent: FxHashMap<NodeId, (NodeId, EventId)> = FxHashMap::default();
     let mut seen: FxHashSet<NodeId> = FxHashSet::from_iter([0]);
     let mut order: Vec<NodeId> = vec![0];

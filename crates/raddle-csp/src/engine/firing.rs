@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::room::{Room, Work};
 use super::verdict::CheckError;
 use crate::process::{CallId, Definitions, EventId, EventSetId, ProcId, Process, Processes};
 
@@ -37,7 +38,9 @@ pub struct Firing<'a> {
     pub cancel: Option<Arc<AtomicBool>>,
     /// Bytes of the remembered transitions.
     known_bytes: u64,
-    /// The most bytes that exploring leaves may take.
+    /// Bytes of the machines that were made and are kept.
+    pub held_bytes: u64,
+    /// The most bytes that leaves may take.
     pub memory_max_bytes: u64,
 }
 
@@ -52,6 +55,7 @@ impl<'a> Firing<'a> {
             depth: 0,
             cancel: None,
             known_bytes: 0,
+            held_bytes: 0,
             memory_max_bytes: u64::MAX,
         }
     }
@@ -64,22 +68,21 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// About how many bytes the terms, their definitions and their transitions take.
+    /// About how many bytes the terms, their definitions, their transitions and the machines made of them take.
     pub fn memory_bytes(&self) -> u64 {
-        self.arena.memory_bytes() + self.definitions.memory_bytes() + self.known_bytes
+        self.arena.memory_bytes() + self.definitions.memory_bytes() + self.known_bytes + self.held_bytes
     }
 
-    /// The same question for a machine of `bytes` that is being made of a composition.
-    pub fn room_for(&self, name: &str, states: usize, bytes: u64) -> Result<(), CheckError> {
-        self.go_on()?;
-        if self.memory_bytes() + bytes > self.memory_max_bytes {
-            return Err(self.too_large(name, states));
+    /// The room that is left for a machine.
+    pub fn room(&self, work: Work, name: String, within: Option<String>) -> Room {
+        Room {
+            work,
+            name,
+            within,
+            held_bytes: self.memory_bytes(),
+            max_bytes: self.memory_max_bytes,
+            cancel: self.cancel.clone(),
         }
-        Ok(())
-    }
-
-    pub fn too_large(&self, name: &str, states: usize) -> CheckError {
-        CheckError::LeafMemory { name: name.to_owned(), states, limit_mb: self.memory_max_bytes >> 20 }
     }
 
     /// The body of a call, evaluated once.

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::firing::Firing;
+use super::room::{Room, Work};
 use super::verdict::CheckError;
 use crate::process::{EventId, ProcId, Process};
 
@@ -79,7 +80,7 @@ impl Machine {
                 let own = 12 * machine.transitions.len() + 32 * order.len();
                 if firing.memory_bytes() + own as u64 > firing.memory_max_bytes {
                     let name = super::describe::term(firing.arena, root);
-                    return Err(firing.too_large(&name, order.len()));
+                    firing.room(Work::Explore, name, None).hold(order.len(), own as u64)?;
                 }
             }
             let term = order[at];
@@ -138,6 +139,17 @@ impl Machine {
 
     pub fn transition_count(&self) -> usize {
         self.transitions.len()
+    }
+
+    /// Bytes it takes.
+    pub fn bytes(&self) -> u64 {
+        (4 * self.offsets.len() + 8 * self.transitions.len()) as u64
+    }
+
+    /// An error unless there is room for a quotient of this machine: the lists of its blocks, and the new machine with
+    /// the numbers of its states.
+    pub fn room_for_quotient(&self, room: &Room) -> Result<(), CheckError> {
+        room.hold(self.len(), (60 * self.len() + 32 * self.transitions.len()) as u64)
     }
 
     pub fn omega(&self) -> Option<State> {

@@ -22,6 +22,7 @@ pub mod model;
 pub mod normal;
 pub mod reduction;
 pub mod render;
+pub mod room;
 pub mod rules;
 pub mod search;
 pub mod spill;

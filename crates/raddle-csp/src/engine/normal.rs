@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use super::combinator::Label;
 use super::compress::minimal_sets;
 use super::model::Model;
+use super::room::Room;
 use super::verdict::CheckError;
 use crate::process::EventId;
 
@@ -78,6 +79,8 @@ struct Explored<'m> {
     numbers: FxHashMap<Box<[u64]>, u32>,
     keys: Vec<Box<[u64]>>,
     transitions: Vec<Option<Moves>>,
+    /// About how many bytes all this takes.
+    bytes: u64,
 }
 
 impl Explored<'_> {
@@ -86,6 +89,8 @@ impl Explored<'_> {
             return n;
         }
         let n = self.keys.len() as u32;
+        // The vector twice, its entry in the table with free slots, and its transitions-to-be.
+        self.bytes += 2 * (16 + 8 * key.len() as u64) + 96;
         self.keys.push(key.clone());
         self.numbers.insert(key, n);
         self.transitions.push(None);
@@ -101,6 +106,7 @@ impl Explored<'_> {
             list.into_iter().map(|(label, key, _)| (label, self.number(key))).collect();
         numbered.sort_unstable();
         numbered.dedup();
+        self.bytes += 16 + 8 * numbered.len() as u64;
         let numbered: Arc<[_]> = numbered.into();
         self.transitions[state as usize] = Some(numbered.clone());
         numbered
@@ -119,11 +125,19 @@ pub struct NormalForm<'m> {
     translation: Vec<Option<Label>>,
     label_count: usize,
     nodes_max: usize,
+    room: Room,
+    /// About how many bytes the nodes take.
+    bytes: u64,
 }
 
 impl<'m> NormalForm<'m> {
     /// The normal form of `spec` against an implementation with the given labels. Node 0 is the initial one.
-    pub fn new(spec: &'m Model, implementation: &[EventId], nodes_max: usize) -> NormalForm<'m> {
+    pub fn new(
+        spec: &'m Model,
+        implementation: &[EventId],
+        nodes_max: usize,
+        room: Room,
+    ) -> Result<NormalForm<'m>, CheckError> {
         let number: FxHashMap<EventId, Label> =
             implementation.iter().enumerate().map(|(i, &e)| (e, i as Label)).collect();
         let translation = spec.labels.iter().map(|e| number.get(e).copied()).collect();
@@ -132,6 +146,7 @@ impl<'m> NormalForm<'m> {
             numbers: FxHashMap::default(),
             keys: Vec::new(),
             transitions: Vec::new(),
+            bytes: 0,
         };
         let label_count = implementation.len();
         let mut form = NormalForm {
@@ -142,10 +157,17 @@ impl<'m> NormalForm<'m> {
             translation,
             label_count,
             nodes_max,
+            room,
+            bytes: 0,
         };
         let start = form.states.number(spec.start());
-        form.intern(vec![start]);
-        form
+        form.intern(vec![start])?;
+        Ok(form)
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> u64 {
+        self.states.bytes + self.bytes
     }
 
     pub fn len(&self) -> usize {
@@ -182,12 +204,14 @@ impl<'m> NormalForm<'m> {
         keys
     }
 
-    fn intern(&mut self, mut set: Vec<u32>) -> NodeId {
+    fn intern(&mut self, mut set: Vec<u32>) -> Result<NodeId, CheckError> {
         set.sort_unstable();
         set.dedup();
         let mut seen: rustc_hash::FxHashSet<u32> = set.iter().copied().collect();
         let mut at = 0;
         while at < set.len() {
+            // The set and the marks of its members.
+            self.room.hold(self.nodes.len(), self.bytes() + 24 * set.len() as u64)?;
             for &(label, target) in self.states.from(set[at]).iter() {
                 if label != 0 {
                     break;
@@ -201,13 +225,14 @@ impl<'m> NormalForm<'m> {
         set.sort_unstable();
         let set: Box<[u32]> = set.into();
         if let Some(&known) = self.numbers.get(&set) {
-            return known;
+            return Ok(known);
         }
         let id = self.nodes.len() as NodeId;
+        self.bytes += 2 * (16 + 4 * set.len() as u64) + 64;
         self.members.push(set.clone());
         self.nodes.push(None);
         self.numbers.insert(set, id);
-        id
+        Ok(id)
     }
 
     /// What is known about a node, computed at the first call.
@@ -243,7 +268,7 @@ impl<'m> NormalForm<'m> {
         let mut all = Vec::with_capacity(events.len());
         let mut pairs = Vec::new();
         for (label, targets) in events {
-            let next = self.intern(targets);
+            let next = self.intern(targets)?;
             all.push((self.states.model.event(label), next));
             if let Some(own) = self.translation[label as usize] {
                 pairs.push((own, next));
@@ -280,6 +305,10 @@ impl<'m> NormalForm<'m> {
             required: minimal.iter().map(|set| set.iter().map(event).collect()).collect(),
             all,
         });
+        let lists: usize = node.required.iter().map(|set| 24 + 4 * set.len()).sum();
+        let sets = node.acceptances.len() * (16 + 8 * set_words(self.label_count));
+        let tables = 4 * node.table.len() + 8 * node.pairs.len() + 12 * node.all.len();
+        self.bytes += (300 + lists + sets + tables) as u64;
         self.nodes[id as usize] = Some(node.clone());
         Ok(node)
     }

@@ -18,7 +18,6 @@
 //! ([`super::witness`]), which costs at most the search once more and only when there is something to show.
 
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -173,9 +172,8 @@ impl<'m, const W: usize> Search<'m, W> {
         claims: Claims,
         reduction: Option<Reduction<'m>>,
         options: &'m CheckOptions,
-        spill_folder: &Path,
+        store: Store<W>,
     ) -> Search<'m, W> {
-        let workers = options.workers.max(1);
         Search {
             model,
             specification,
@@ -183,7 +181,7 @@ impl<'m, const W: usize> Search<'m, W> {
             claims,
             reduction,
             options,
-            store: Store::new(workers, options.memory_limit_bytes, spill_folder.to_path_buf()),
+            store,
             layers: Vec::new(),
             plies: Vec::new(),
             started: Instant::now(),
@@ -332,7 +330,11 @@ impl<'m, const W: usize> Search<'m, W> {
             if !std::mem::take(self.full.get_mut()) {
                 return Ok(());
             }
-            let made = self.store.make_room();
+            let form_bytes = match self.specification {
+                Specification::Anything => 0,
+                Specification::Normal(form) => lock(form).bytes(),
+            };
+            let made = self.store.make_room(form_bytes);
             self.disk(made)?;
         }
     }

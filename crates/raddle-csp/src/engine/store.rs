@@ -64,8 +64,15 @@ pub struct Store<const W: usize> {
 }
 
 impl<const W: usize> Store<W> {
-    pub fn new(workers: usize, memory_limit_bytes: Option<u64>, folder: PathBuf) -> Store<W> {
-        let limit = memory_limit_bytes.map_or(usize::MAX, |b| usize::try_from(b).unwrap_or(usize::MAX));
+    /// `held_bytes`: what other things take of the limit; an eighth is left for states in any case.
+    pub fn new(
+        workers: usize,
+        memory_limit_bytes: Option<u64>,
+        held_bytes: u64,
+        folder: PathBuf,
+    ) -> Store<W> {
+        let left = |limit: u64| limit.saturating_sub(held_bytes).max(limit / 8);
+        let limit = memory_limit_bytes.map_or(usize::MAX, |b| usize::try_from(left(b)).unwrap_or(usize::MAX));
         let table = Table::new(workers, Self::keys_max(limit, SLOTS_START));
         Store { table, limit, folder, fresh: vec![0; workers], disk: None }
     }
@@ -76,11 +83,14 @@ impl<const W: usize> Store<W> {
         self.table.insert(worker, batch)
     }
 
-    /// Enlarges the table or, at the limit, empties it to disk.
-    pub fn make_room(&mut self) -> io::Result<()> {
+    /// Enlarges the table or, at the limit, empties it to disk. `held_bytes`: what the specification's normal form takes
+    /// of the limit by now.
+    pub fn make_room(&mut self, held_bytes: u64) -> io::Result<()> {
         let slots = self.table.slot_count() * 2;
+        let held = usize::try_from(held_bytes).unwrap_or(usize::MAX);
+        let limit = self.limit.saturating_sub(held).max(self.limit / 8);
         // The larger table has to be worth it: room for a quarter more states at least.
-        let keys_max = Self::keys_max(self.limit, slots);
+        let keys_max = Self::keys_max(limit, slots);
         if self.table.can_grow() && keys_max / 5 * 4 >= self.table.key_count() {
             self.table.grow(keys_max);
             return Ok(());
@@ -277,7 +287,7 @@ mod tests {
     fn layers_are_what_is_new() {
         for (workers, limit) in [(1, None), (2, None), (1, Some(40_000)), (2, Some(100_000)), (3, Some(0))] {
             let folder = tempfile::tempdir().unwrap();
-            let mut store: Store<1> = Store::new(workers, limit, folder.path().to_path_buf());
+            let mut store: Store<1> = Store::new(workers, limit, 0, folder.path().to_path_buf());
             let mut random = Random::new(11);
             let mut seen: BTreeSet<Key<1>> = BTreeSet::new();
             let mut layers = Vec::new();
@@ -285,7 +295,7 @@ mod tests {
                 let keys: Vec<Key<1>> = (0..4_000).map(|_| [random.below(40_000) as u64]).collect();
                 for (i, key) in keys.iter().enumerate() {
                     while !store.insert(i / 7 % workers, &[(hash(key), *key)]) {
-                        store.make_room().unwrap();
+                        store.make_room(0).unwrap();
                     }
                 }
                 let found = store.finish_layer().unwrap();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::room::Work;
 use crate::process::{EvalError, EventId};
 
 /// Called while a check runs.
@@ -25,7 +26,8 @@ pub struct CheckOptions {
     pub counterexamples: usize,
     /// Leaf processes (and compressed ones) with more states than this are an error, not an endless computation.
     pub leaf_states_max: usize,
-    /// Leaf processes whose terms, definitions and transitions need more bytes than this are an error, too. Estimated.
+    /// Leaf processes whose terms, definitions and transitions need more bytes than this are an error, too, and so are
+    /// compressions and normal forms that do. Estimated.
     pub leaf_memory_max_bytes: u64,
     /// Give up, with an error, after this many state pairs.
     pub pairs_max: Option<u64>,
@@ -161,10 +163,12 @@ pub enum CheckError {
     UnguardedRecursion { name: String },
     #[error("{name} has more than {limit} states; raise the limit or check that its parameters are bounded")]
     TooManyStates { name: String, limit: usize },
+    /// A machine or normal form outgrew [`CheckOptions::leaf_memory_max_bytes`].
     #[error(
-        "{name} needs more than {limit_mb} MB of memory: {states} of its states are known and there are more; check that its parameters are bounded or raise the memory limit"
+        "{work} {name} needs more than {limit_mb} MB of memory; there are {states} states so far; {advice}",
+        advice = work.advice()
     )]
-    LeafMemory { name: String, states: usize, limit_mb: u64 },
+    Memory { work: Work, name: String, within: Option<String>, states: usize, limit_mb: u64 },
     #[error("stopped after {limit} state pairs, as asked")]
     PairLimit { limit: u64 },
     #[error("the state vector needs {bits} bits, more than the {limit} supported; compress some components")]

@@ -253,10 +253,13 @@ impl Script {
         let named = |name: &str| self.evaluator.place_of_call(name).unwrap_or(asked);
         match error {
             CheckError::Eval(error) => diagnostic_of(error, asked),
-            CheckError::UnguardedRecursion { ref name }
-            | CheckError::TooManyStates { ref name, .. }
-            | CheckError::LeafMemory { ref name, .. } => {
+            CheckError::UnguardedRecursion { ref name } | CheckError::TooManyStates { ref name, .. } => {
                 Diagnostic::error(Stage::Evaluation, named(name), error.to_string())
+            }
+            CheckError::Memory { ref name, ref within, .. } => {
+                let own = self.evaluator.place_of_call(name);
+                let place = own.or_else(|| self.evaluator.place_of_call(within.as_deref()?)).unwrap_or(asked);
+                Diagnostic::error(Stage::Evaluation, place, error.to_string())
             }
             other => Diagnostic::error(Stage::Evaluation, asked, other.to_string()),
         }

@@ -239,13 +239,11 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
     });
     Ok(CheckOptions {
         workers: effort.workers,
-        memory_limit_bytes: effort.memory_limit.or_else(free_memory_share),
+        memory_limit_bytes: effort.memory_limit.or_else(|| Some(free_memory()? / 4 * 3)),
         spill_folder: effort.spill_folder.clone(),
         pairs_max: effort.states_max,
         leaf_states_max: effort.component_states_max,
-        leaf_memory_max_bytes: effort
-            .memory_limit
-            .map_or(CheckOptions::default().leaf_memory_max_bytes, |limit| limit.max(COMPONENT_BYTES_MIN)),
+        leaf_memory_max_bytes: component_memory(effort.memory_limit),
         progress,
         cancel: Some(cancel),
         ..CheckOptions::default()
@@ -255,12 +253,21 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
 /// Room for components whatever the limit: they have to be in memory.
 const COMPONENT_BYTES_MIN: u64 = 16 << 20;
 
-/// Three quarters of the memory that is free now, where the system tells: rather slow on disk than killed.
-fn free_memory_share() -> Option<u64> {
+/// What components, compressions and normal forms may take: the limit asked for, or a quarter of the memory that is
+/// free, but not more than the library's own limit.
+fn component_memory(limit: Option<u64>) -> u64 {
+    let usual = CheckOptions::default().leaf_memory_max_bytes;
+    let wanted = limit.or_else(|| Some((free_memory()? / 4).min(usual))).unwrap_or(usual);
+    wanted.max(COMPONENT_BYTES_MIN)
+}
+
+/// The memory that is free now, where the system tells. Three quarters of it are for states: rather slow on disk than
+/// killed.
+fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some((kilobytes << 10) / 4 * 3)
+    Some(kilobytes << 10)
 }
 
 fn spinner(ctx: &Ctx) -> Option<ProgressBar> {
