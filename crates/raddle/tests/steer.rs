@@ -295,6 +295,45 @@ fn kept_schedules_are_small_and_show_the_error_again() {
     }
 }
 
+/// A handler begins in its thread's turn, in runs with a seed as well, and a kept schedule says when.
+#[test]
+fn a_handler_begins_when_the_schedule_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        #include <signal.h>
+        #include <stdatomic.h>
+        static atomic_int ready, work;
+        static volatile sig_atomic_t got;
+        static void handler(int number) { got = number; }
+        static void target(void) {
+            atomic_store(&ready, 1);
+            for (int i = 0; i < 3; i++) atomic_fetch_add(&work, 1);
+            if (got && atomic_load(&work) == 2) abort();
+            while (atomic_load(&work) != 4) sched_yield();
+        }
+        int main(void) {
+            signal(SIGUSR1, handler);
+            pthread_t thread = start(target);
+            while (!atomic_load(&ready)) sched_yield();
+            atomic_fetch_sub(&work, 1);
+            pthread_kill(thread, SIGUSR1);
+            atomic_fetch_add(&work, 2);
+            finish(thread);
+        }"#;
+    let program = build_text(folder.path(), "handler", text);
+    let kept = folder.path().join("kept");
+    let mut explore = raddle();
+    explore.args(["-q", "explore", "--runs", "400", "--first", "--keep"]).arg(&kept).arg("--");
+    assert_eq!(run(explore.arg(&program)).status.code(), Some(1), "some order lets it abort");
+    let schedules = std::fs::read_dir(&kept).unwrap().flatten().map(|entry| entry.path());
+    let schedule = schedules.into_iter().next().expect("a schedule was kept");
+    let kept = std::fs::read_to_string(&schedule).unwrap();
+    assert!(kept.contains("expect signal 6\n") && kept.contains(" handler"), "{kept}");
+    let output = run(raddle().args(["replay", "--repeat", "5"]).arg(&schedule).arg("--").arg(&program));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("shown in 5 of 5 runs"), "{said}{kept}");
+}
+
 /// What freed memory holds is the C library's secret and another one in every process, unless memory is stable: then a seed decides
 /// here too, and the kept schedule remembers that it was so.
 #[test]

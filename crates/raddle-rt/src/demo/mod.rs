@@ -259,11 +259,20 @@ pub fn has_signal(thread: &Thread) -> bool {
 
 /// A call that was really made, in the thread's turn, and brought nothing from outside.
 pub fn note_inside(thread: &mut Thread, pc: u64) {
+    note(thread, step::SYSCALL, pc);
+}
+
+/// A handler begins, in the thread's turn, of a signal that nobody holds in a demo.
+pub fn note_handler(thread: &mut Thread) {
+    note(thread, step::HANDLER, 0);
+}
+
+fn note(thread: &mut Thread, kind: u8, pc: u64) {
     thread.steps += 1;
     if replaying() {
         steer::next_payload();
     }
-    journal::turn_with(steer::step_of(thread, step::SYSCALL), pc, 0, |_| {});
+    journal::turn_with(steer::step_of(thread, kind), pc, 0, |_| {});
 }
 
 /// A descriptor that leads outside was made, or is given: then something has to stand for it.

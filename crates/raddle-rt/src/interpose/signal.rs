@@ -72,7 +72,19 @@ extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     if waits && !processor && (repeated() || defer(thread, signal, info, context)) {
         return;
     }
+    if !processor {
+        begin(thread, signal);
+    }
     handle(signal, info, context);
+}
+
+/// A steered thread's handler begins in its turn.
+fn begin(thread: &mut Thread, signal: c_int) {
+    if !steer::orders_handlers() || !steer::on() || !thread.observed || thread.busy != 0 {
+        return;
+    }
+    let request = Request { kind: step::HANDLER, object: signal as usize, pc: 0 };
+    steer::visible(thread, request, demo::note_handler);
 }
 
 /// The place in the waiting room that a signal has taken is its number; these stand for none, and for one that is just coming
@@ -157,6 +169,7 @@ pub fn deliver_deferred(thread: &mut Thread) {
         return;
     }
     while let Some(mut first) = take_deferred(thread) {
+        begin(thread, first.signal);
         handle(first.signal, &mut first.info, (&raw mut first.context).cast());
     }
 }

@@ -37,8 +37,8 @@ pub use objects::{
 };
 pub use state::{
     add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, has_ended, interrupt,
-    join_token, leave, next_payload, on, orders_calls, pass_to_main, replaying, start, step_of,
-    stop_steering,
+    join_token, leave, next_payload, on, orders_calls, orders_handlers, pass_to_main, replaying, start,
+    step_of, stop_steering,
 };
 
 use crate::demo;

@@ -57,6 +57,7 @@ pub struct Replay {
     payload: usize,
     payload_end: usize,
     orders_calls: bool,
+    orders_handlers: bool,
 }
 
 impl Replay {
@@ -74,6 +75,7 @@ impl Replay {
             payload: 0,
             payload_end: 0,
             orders_calls: false,
+            orders_handlers: false,
         }
     }
 
@@ -143,12 +145,18 @@ pub fn load(sched: &mut Sched, header: &'static Header) {
     replay.payload = at + sites * SITE_WORDS;
     replay.payload_end = replay.payload + payload.div_ceil(8);
     replay.loaded = true;
-    replay.orders_calls = (0..steps).any(|at| replay.step(at).kind == step::SYSCALL);
+    let knows = |kind: u8| (0..steps).any(|at| replay.step(at).kind == kind);
+    (replay.orders_calls, replay.orders_handlers) = (knows(step::SYSCALL), knows(step::HANDLER));
 }
 
 /// Does the schedule know of system calls? One that was made from a trace does not.
 pub fn orders_calls(sched: &Sched) -> bool {
     sched.replay.orders_calls
+}
+
+/// Does it know of signal handlers?
+pub fn orders_handlers(sched: &Sched) -> bool {
+    sched.replay.orders_handlers
 }
 
 /// What the next step with a payload is to be given. `None`: the schedule has no more.

@@ -24,6 +24,14 @@ pub fn orders_calls() -> bool {
     ORDERS_CALLS.load(Ordering::Relaxed)
 }
 
+/// The beginning of a signal handler is a visible operation.
+static ORDERS_HANDLERS: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+pub fn orders_handlers() -> bool {
+    ORDERS_HANDLERS.load(Ordering::Relaxed)
+}
+
 /// Is the program steered?
 #[inline]
 pub fn on() -> bool {
@@ -503,6 +511,9 @@ pub fn adopt_main(main: &mut Thread) {
     crate::demo::start(header);
     let orders = header.steer == steer::CONTROL || crate::demo::on() || schedule::orders_calls(&sched);
     ORDERS_CALLS.store(orders, Ordering::Relaxed);
+    // A demo has ways of its own with signals.
+    let handlers = header.steer == steer::CONTROL || schedule::orders_handlers(&sched);
+    ORDERS_HANDLERS.store(handlers && !crate::demo::on(), Ordering::Relaxed);
     debugger::start(header);
     super::visible::start(header);
     sched.profiled = header.options & option::PROFILE != 0;
