@@ -143,6 +143,11 @@ pub enum Process {
     /// `prioritise(P, <A1, …, An>)`: `τ`, `✓` and `A1` come first; an event of a later set happens only when nothing of
     /// an earlier one can. Events in no set are neither slowed nor slow others.
     Prioritise(ProcId, Arc<[EventSetId]>),
+    /// `prioritisepo(P, …)`: an event happens only when nothing that is set above it can. The pairs are (above, below),
+    /// sorted and transitively closed; `τ` and `✓` may be above.
+    PrioritiseOrder(ProcId, Arc<[(EventId, EventId)]>),
+    /// At most one of the transitions with each event, and only `✓` where there is one: `deter(P)` is this of `chase(P)`.
+    OneOfEach(ProcId),
     /// `chase(P)`: follows `τ`s, always the first one, until there is none. Keeps the semantics only of processes
     /// whose `τ`s are confluent.
     Chase(ProcId),

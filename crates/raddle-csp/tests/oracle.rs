@@ -265,3 +265,74 @@ fn chase_keeps_deterministic_processes() {
         }
     });
 }
+
+/// `prioritisepo` with a random order, compiled as a wrapper and as a leaf, against the firing rules; and with the order
+/// that a list of sets stands for, against `prioritise`.
+#[test]
+fn priority_by_a_partial_order_is_what_it_fires_and_generalises_sets() {
+    for_each_shape(60, |g, shape, case| {
+        g.compressions = false;
+        let p = g.shaped(shape, DEPTH);
+        let events = g.alphabet.events.clone();
+        // Pairs point from earlier to later events, `τ` and `✓` are above the later ones: closed, and without a loop.
+        let cut = events.len() / 2;
+        let mut above: Vec<(EventId, EventId)> = Vec::new();
+        for (i, &low) in events.iter().enumerate().skip(cut) {
+            above.extend([(EventId::TAU, low), (EventId::TICK, low)]);
+            let highs = events[..cut].iter().enumerate().filter(|(j, _)| (i + j + case.len()) % 2 == 0);
+            above.extend(highs.map(|(_, &high)| (high, low)));
+        }
+        let ordered = g.arena.prioritise_order(p, above);
+        let set = g.set();
+        let hidden = g.arena.hide(ordered, set);
+        let other = g.process(1);
+        let below = g.arena.parallel(vec![ordered, other], set);
+
+        let (first, second) = (g.set(), g.set());
+        let of = |g: &Generator, set| -> Vec<EventId> {
+            events.iter().copied().filter(|&e| g.arena.events_of(set).contains(e)).collect()
+        };
+        let (high, low) = (of(g, first), of(g, second));
+        let low: Vec<EventId> = low.into_iter().filter(|e| !high.contains(e)).collect();
+        let pairs = low.iter().flat_map(|&l| {
+            let first = [EventId::TAU, EventId::TICK].into_iter().chain(high.iter().copied());
+            first.map(move |h| (h, l))
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let by_order = g.arena.prioritise_order(p, pairs);
+        let by_sets = g.arena.prioritise(p, vec![first, second]);
+
+        for (process, twin) in [(ordered, ordered), (hidden, hidden), (below, below), (by_order, by_sets)] {
+            let Some(fired) = by_firing(g, twin) else { continue };
+            let name = describe::term(&g.arena, process);
+            let mut checker = Checker::new(&mut g.arena, &mut g.equations, options());
+            let Ok(mut machine) = checker.machine(process, false) else { continue };
+            let compiled = observe(&mut machine, 0, &events, LENGTH).expect("machines have all transitions");
+            assert!(same(&compiled, &fired), "{case}: {name}\ncompiled {compiled:?}\nfiring {fired:?}");
+        }
+    });
+}
+
+/// `deter(P)` is deterministic and refines `P` unless `P` diverges; a deterministic `P` is not changed.
+#[test]
+fn deter_gives_a_deterministic_refinement() {
+    for_each_shape(60, |g, shape, case| {
+        let p = g.shaped(shape, DEPTH);
+        let fd = SemanticModel::FailuresDivergences;
+        let free = Assertion::new(Property::DivergenceFree { process: p });
+        if !check(g, &free, options()).is_some_and(|o| o.holds) {
+            return;
+        }
+        let determined = g.arena.determinise(p);
+        let name = describe::term(&g.arena, p);
+        let mut holds = |property| check(g, &Assertion::new(property), options()).is_none_or(|o| o.holds);
+        let refines = Property::Refines { model: fd, spec: p, implementation: determined };
+        assert!(holds(refines), "{case}: deter adds behaviour to {name}");
+        let deterministic = |process| Property::Deterministic { model: fd, process };
+        assert!(holds(deterministic(determined)), "{case}: deter leaves a choice in {name}");
+        if holds(deterministic(p)) {
+            let same = Property::Refines { model: fd, spec: determined, implementation: p };
+            assert!(holds(same), "{case}: deter changes the deterministic {name}");
+        }
+    });
+}

@@ -98,7 +98,7 @@ impl<'a> Compiler<'a> {
     fn compile_inside(&mut self, root: ProcId) -> Result<Model, CheckError> {
         let mut wrappers: Vec<ProcId> = Vec::new();
         let mut inner = root;
-        // Wrappers count only down to the last `prioritise` or `chase`: what is below is the combinator's.
+        // Wrappers count only down to the last `prioritise`, `chase` or the like: what is below is the combinator's.
         let mut cut = (0, root);
         let mut seen = FxHashSet::default();
         loop {
@@ -110,7 +110,10 @@ impl<'a> Compiler<'a> {
                     self.within.push(call);
                     inner = self.firing.body(call)?;
                 }
-                Process::Prioritise(p, _) | Process::Chase(p) => {
+                Process::Prioritise(p, _)
+                | Process::PrioritiseOrder(p, _)
+                | Process::OneOfEach(p)
+                | Process::Chase(p) => {
                     wrappers.push(inner);
                     inner = p;
                     cut = (wrappers.len(), inner);
@@ -145,6 +148,17 @@ impl<'a> Compiler<'a> {
                 Process::Prioritise(_, order) => {
                     Outer::Prioritise(own.iter().map(|&e| rank(arena, order, e)).collect())
                 }
+                Process::PrioritiseOrder(_, above) => {
+                    let over = |below: &EventId| {
+                        above
+                            .iter()
+                            .filter(|p| p.1 == *below)
+                            .filter_map(|p| number.get(&p.0).copied())
+                            .collect()
+                    };
+                    Outer::Order(own.iter().map(over).collect())
+                }
+                Process::OneOfEach(_) => Outer::OneOfEach,
                 Process::Chase(_) => Outer::Chase,
                 Process::Hide(_, set) => {
                     let set = arena.events_of(*set);
@@ -211,7 +225,11 @@ impl<'a> Compiler<'a> {
             Process::Parallel(list, _) => return self.all_grounded(list.iter().copied()),
             Process::Alphabetised(list) => return self.all_grounded(list.iter().map(|&(q, _)| q)),
             Process::Linked(l, _, r) => return self.all_grounded([l, r].into_iter()),
-            Process::Prioritise(q, _) | Process::Chase(q) | Process::Compress(_, q) => {
+            Process::Prioritise(q, _)
+            | Process::PrioritiseOrder(q, _)
+            | Process::OneOfEach(q)
+            | Process::Chase(q)
+            | Process::Compress(_, q) => {
                 return self.all_grounded([q].into_iter());
             }
             Process::Hide(q, _) | Process::Project(q, _) | Process::Rename(q, _) => smallvec![q],
@@ -303,7 +321,11 @@ impl<'a> Compiler<'a> {
                 let arena = &*self.firing.arena;
                 return Ok(tree.relabelled(|e| arena.renamed(renaming, e).collect::<Vec<_>>()));
             }
-            Process::Prioritise(..) | Process::Chase(_) | Process::Compress(..) => {
+            Process::Prioritise(..)
+            | Process::PrioritiseOrder(..)
+            | Process::OneOfEach(_)
+            | Process::Chase(_)
+            | Process::Compress(..) => {
                 let machine = self.function(p)?;
                 let id = leaves.add(name, machine.clone(), false);
                 return Ok(Subtree::leaf(id, &machine));
@@ -399,7 +421,7 @@ impl<'a> Compiler<'a> {
         self.firing.memory_bytes()
     }
 
-    /// `prioritise`, `chase` or a compression below other operators: its operand explored as a machine.
+    /// `prioritise`, `chase`, `deter` or a compression below other operators: its operand explored as a machine.
     fn function(&mut self, p: ProcId) -> Result<Arc<Machine>, CheckError> {
         if let Some(known) = self.machines.get(&p) {
             return Ok(known.clone());

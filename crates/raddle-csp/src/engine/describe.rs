@@ -80,6 +80,11 @@ fn write_term(arena: &Processes, p: ProcId, depth: usize, out: &mut String) {
         Process::Exception(l, _, r) => join(&mut [*l, *r].into_iter(), " [|…|> ", out),
         Process::SyncInterrupt(l, _, r) => join(&mut [*l, *r].into_iter(), " /+…+\\ ", out),
         Process::Prioritise(q, _) => function("prioritise", arena, *q, depth, out),
+        Process::PrioritiseOrder(q, _) => function("prioritisepo", arena, *q, depth, out),
+        Process::OneOfEach(q) => match arena.get(*q) {
+            Process::Chase(inner) => function("deter", arena, *inner, depth, out),
+            _ => function("deter", arena, *q, depth, out),
+        },
         Process::Chase(q) => function("chase", arena, *q, depth, out),
         Process::Compress(c, q) => function(c.name(), arena, *q, depth, out),
         Process::Call(call) => out.push_str(arena.call_name(*call)),

@@ -227,6 +227,29 @@ impl<'a> Firing<'a> {
                 }
                 kept
             }
+            Process::PrioritiseOrder(inner, above) => {
+                let list = self.transitions(inner)?;
+                let mut kept = Vec::new();
+                for &(e, next) in list.iter() {
+                    if !list.iter().any(|&(other, _)| above.binary_search(&(other, e)).is_ok()) {
+                        kept.push((e, self.under(e, next, |a, q| a.prioritise_order(q, above.to_vec()))));
+                    }
+                }
+                kept
+            }
+            Process::OneOfEach(inner) => {
+                let list = self.transitions(inner)?;
+                let ticks = list.iter().any(|&(e, _)| e == EventId::TICK);
+                let mut kept: Vec<Transition> = Vec::new();
+                for &(e, next) in list.iter() {
+                    let wanted =
+                        if ticks { e == EventId::TICK } else { kept.last().is_none_or(|l| l.0 != e) };
+                    if wanted {
+                        kept.push((e, self.under(e, next, |a, q| a.one_of_each(q))));
+                    }
+                }
+                kept
+            }
             Process::Chase(inner) => self.chase(p, inner)?,
             Process::Compress(_, inner) => self.transitions(inner)?.to_vec(),
             Process::Call(call) => {

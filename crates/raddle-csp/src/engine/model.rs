@@ -1,13 +1,13 @@
 //! A compiled process: a combinator, and around it the functions that rules cannot express.
 //!
-//! `prioritise` has negative premises (an event may happen *unless* another can) and `chase` looks ahead; both work on
-//! the whole list of successors. At the top of a process they are kept as wrappers, together with hidings and renamings
+//! `prioritise` and `prioritisepo` have negative premises (an event may happen *unless* another can), `chase` looks ahead
+//! and `deter` takes one of several; all work on the whole list of successors. At the top of a process they are kept as wrappers, together with hidings and renamings
 //! above them, and applied to each list; deeper down the compiler makes their operand an explicit leaf.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::combinator::{Combinator, Label, TAU};
+use super::combinator::{Combinator, Label, TAU, TICK};
 use super::layout::Key;
 use crate::process::EventId;
 
@@ -55,6 +55,10 @@ pub(crate) use with_words;
 pub enum Outer {
     /// Rank of each label; `None`: not ordered.
     Prioritise(Vec<Option<u32>>),
+    /// The labels above each label.
+    Order(Vec<Vec<Label>>),
+    /// One transition for each label, and only `✓` where it is possible.
+    OneOfEach,
     /// Images of each label.
     Relabel(Vec<SmallVec<[Label; 1]>>),
     Chase,
@@ -151,6 +155,17 @@ impl Model {
             Outer::Prioritise(rank) => {
                 let first = list.iter().filter_map(|&(l, ..)| rank[l as usize]).min();
                 list.retain(|&(l, ..)| rank[l as usize].is_none_or(|r| Some(r) == first));
+            }
+            Outer::Order(above) => {
+                let offered: Vec<Label> = list.iter().map(|&(l, ..)| l).collect();
+                list.retain(|&(l, ..)| !above[l as usize].iter().any(|a| offered.contains(a)));
+            }
+            Outer::OneOfEach => {
+                if list.iter().any(|&(l, ..)| l == TICK) {
+                    list.retain(|&(l, ..)| l == TICK);
+                }
+                list.sort_unstable();
+                list.dedup_by_key(|&mut (l, ..)| l);
             }
             Outer::Relabel(images) => {
                 let mut out = Vec::with_capacity(list.len());

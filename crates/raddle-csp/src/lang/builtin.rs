@@ -12,7 +12,7 @@ pub enum Visibility {
     External,
     /// After either.
     TransparentOrExternal,
-    /// Known to FDR, refused here with a message when declared.
+    /// Known to FDR, refused here with a message when declared or used.
     Refused,
 }
 
@@ -46,6 +46,7 @@ builtins! {
     Div "DIV" Always "Proc",
     Chaos "CHAOS" Always "({Event}) -> Proc",
     Run "RUN" Always "({Event}) -> Proc",
+    Buffer "BUFFER" Always "(Int, {(Event, Event)}) -> Proc",
     TStop "TSTOP" Always "Proc",
     TSkip "TSKIP" Always "Proc",
     Wait "WAIT" Always "(Int) -> Proc",
@@ -98,10 +99,12 @@ builtins! {
 
     Prioritise "prioritise" External "(Proc, <{Event}>) -> Proc",
     PrioritiseNoCache "prioritise_nocache" External "(Proc, <{Event}>) -> Proc",
+    PrioritisePo "prioritisepo" External "(Proc, {Event}, {(Event, Event)}, {Event}) -> Proc",
     TimedPriority "timed_priority" Always "(Proc) -> Proc",
     Chase "chase" TransparentOrExternal "(Proc) -> Proc",
     ChaseNoCache "chase_nocache" TransparentOrExternal "(Proc) -> Proc",
     Loop "loop" External "(Proc) -> Proc",
+    Deter "deter" External "(Proc) -> Proc",
 
     Normal "normal" Transparent "(Proc) -> Proc",
     Sbisim "sbisim" Transparent "(Proc) -> Proc",
@@ -113,11 +116,11 @@ builtins! {
     LazyEnumerate "lazyenumerate" Transparent "(Proc) -> Proc",
     LazyNorm "lazynorm" Transparent "(Proc) -> Proc",
 
-    ModelCompress "model_compress" Refused "(Proc) -> Proc",
-    Deter "deter" Refused "(Proc) -> Proc",
+    ModelCompress "model_compress" Transparent "(Proc) -> Proc",
+
+    WeakBuffer "WEAK_BUFFER" Refused "(Int, Event, {(Event, Event)}) -> Proc",
     FailureWatchdog "failure_watchdog" Refused "(Proc, {Event}, Event) -> Proc",
     TraceWatchdog "trace_watchdog" Refused "(Proc, {Event}, Event) -> Proc",
-    PrioritisePo "prioritisepo" Refused "(Proc, {Event}, {(Event, Event)}, {Event}) -> Proc",
 }
 
 impl Builtin {

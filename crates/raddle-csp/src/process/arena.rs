@@ -299,6 +299,24 @@ impl Processes {
         self.intern(Process::Prioritise(p, order.into()))
     }
 
+    /// `prioritisepo(P, …)` with the pairs (above, below) of a transitively closed order.
+    pub fn prioritise_order(&mut self, p: ProcId, mut above: Vec<(EventId, EventId)>) -> ProcId {
+        above.sort_unstable();
+        above.dedup();
+        self.intern(Process::PrioritiseOrder(p, above.into()))
+    }
+
+    /// A deterministic process that refines `P`, unless `P` diverges.
+    pub fn determinise(&mut self, p: ProcId) -> ProcId {
+        let chased = self.chase(p);
+        self.one_of_each(chased)
+    }
+
+    /// See [`Process::OneOfEach`].
+    pub fn one_of_each(&mut self, p: ProcId) -> ProcId {
+        self.intern(Process::OneOfEach(p))
+    }
+
     /// `chase(P)`.
     pub fn chase(&mut self, p: ProcId) -> ProcId {
         self.intern(Process::Chase(p))
@@ -321,6 +339,7 @@ fn payload_bytes(term: &Process) -> u64 {
         Process::Alphabetised(list) => list.len(),
         Process::Linked(_, list, _) => list.len(),
         Process::Prioritise(_, list) => list.len(),
+        Process::PrioritiseOrder(_, list) => list.len(),
         _ => return 0,
     };
     16 + 8 * pairs as u64

@@ -159,7 +159,10 @@ pub fn denote(
             let (l, r) = (of(arena, l)?, of(arena, r)?);
             exception(&l, bits, &r)
         }
-        Process::Prioritise(..) | Process::Chase(_) => return None,
+        Process::Prioritise(..)
+        | Process::PrioritiseOrder(..)
+        | Process::OneOfEach(_)
+        | Process::Chase(_) => return None,
         Process::Compress(_, q) => of(arena, q)?,
         Process::Call(call) => {
             let body = definitions.unfold(call, arena).ok()?;

@@ -20,7 +20,7 @@ impl Evaluator {
             Builtin::Div => Value::Process(self.arena.div()),
             Builtin::TStop => Value::Process(self.timed_stop(span)?),
             Builtin::TSkip => Value::Process(self.timed_skip(span)?),
-            Builtin::Chaos | Builtin::Run if self.is_timed(id) => {
+            Builtin::Chaos | Builtin::Run | Builtin::Buffer if self.is_timed(id) => {
                 return Err(Fault::new(
                     span,
                     format!("`{}` has no meaning in a timed section", builtin.name()),
@@ -229,6 +229,14 @@ impl Evaluator {
                     .collect::<Result<Vec<_>>>()?;
                 Value::Process(self.arena.prioritise(*p, order))
             }
+            (
+                Builtin::PrioritisePo,
+                [Value::Process(p), Value::Set(among), Value::Set(order), Value::Set(first)],
+            ) => Value::Process(self.prioritised_by_order(*p, among, order, first, span)?),
+            (Builtin::Deter, [Value::Process(p)]) => Value::Process(self.arena.determinise(*p)),
+            (Builtin::Buffer, [Value::Int(n), Value::Set(pairs)]) => {
+                Value::Process(self.buffer(*n, pairs, span)?)
+            }
             (Builtin::TimedPriority, [Value::Process(p)]) => {
                 let Some(tock) = self.program.resolved.tock else {
                     return Err(Fault::new(span, "`timed_priority` needs the channel `tock`")
@@ -267,7 +275,7 @@ impl Evaluator {
         p
     }
 
-    fn pairs(&mut self, relation: &Set, span: Span) -> Result<Vec<(Value, Value)>> {
+    pub(super) fn pairs(&mut self, relation: &Set, span: Span) -> Result<Vec<(Value, Value)>> {
         let mut out = Vec::new();
         for entry in &self.listed(relation, span)?.items {
             match entry {
@@ -330,7 +338,8 @@ fn pair(a: Value, b: Value) -> Value {
 fn compression_of(builtin: Builtin) -> Option<Compression> {
     Some(match builtin {
         Builtin::Normal => Compression::Normal,
-        Builtin::Sbisim => Compression::StrongBisimulation,
+        // FDR chooses by the model of the check; strong bisimulation is right in all of them.
+        Builtin::Sbisim | Builtin::ModelCompress => Compression::StrongBisimulation,
         Builtin::Wbisim => Compression::WeakBisimulation,
         Builtin::Dbisim => Compression::DelayBisimulation,
         Builtin::Diamond => Compression::Diamond,

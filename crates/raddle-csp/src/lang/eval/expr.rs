@@ -116,8 +116,15 @@ impl Evaluator {
             Expr::Seq(..) => self.sequence(id, env, span),
             Expr::Set(items, stmts) => {
                 let mut out = Vec::new();
-                if let (Items::From(start), true) = (items, stmts.is_empty()) {
-                    return Ok(Value::Set(Set::From(self.integer(*start, env)?)));
+                if let Items::From(start) = items {
+                    // The union of endless ranges is the one that starts first.
+                    let mut least: Option<i64> = None;
+                    self.comprehend(id, stmts, env, &mut |this, env| {
+                        let from = this.integer(*start, env)?;
+                        least = Some(least.map_or(from, |n| n.min(from)));
+                        Ok(())
+                    })?;
+                    return Ok(Value::Set(least.map_or_else(|| Set::of(Vec::new()), Set::From)));
                 }
                 self.comprehend(id, stmts, env, &mut |this, env| {
                     this.items(items, env, span, &mut out)?;

@@ -16,6 +16,7 @@
 #![allow(clippy::mutable_key_type)]
 
 mod apply;
+mod buffer;
 mod builtins;
 mod data;
 pub mod env;
@@ -24,6 +25,7 @@ mod lazy;
 mod maps;
 mod pattern;
 mod prefix;
+mod priority;
 mod process;
 mod sets;
 mod show;
@@ -116,6 +118,8 @@ enum CallBody {
     },
     /// Built by the evaluator itself (the waiting loops of timed processes).
     Ready(ProcId),
+    /// A buffer with what it holds.
+    Buffer(Rc<buffer::Kind>, Vec<EventId>),
 }
 
 pub struct Evaluator {
@@ -136,6 +140,8 @@ pub struct Evaluator {
     listing: Vec<(DeclId, bool)>,
     /// Recursive processes the evaluator made itself (waiting prefixes, `TSKIP`, `loop`), by what they are made of.
     own_loops: FxHashMap<Vec<(EventId, ProcId)>, ProcId>,
+    /// The states of the buffers.
+    buffers: FxHashMap<(Rc<buffer::Kind>, Vec<EventId>), ProcId>,
     /// About how many bytes the calls hold.
     bytes: u64,
     depth: u32,
@@ -160,6 +166,7 @@ impl Evaluator {
             type_sets: FxHashMap::default(),
             listing: Vec::new(),
             own_loops: FxHashMap::default(),
+            buffers: FxHashMap::default(),
             bytes: 0,
             depth: 0,
             steps: 0,
@@ -397,6 +404,7 @@ impl Evaluator {
         };
         match body {
             CallBody::Ready(id) => Ok(id),
+            CallBody::Buffer(kind, held) => Ok(self.buffer_body(&kind, &held)),
             CallBody::Definition { decl, var, env, args } => {
                 self.steps = 0;
                 self.depth = 0;

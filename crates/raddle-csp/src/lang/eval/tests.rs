@@ -471,3 +471,49 @@ fn unbounded_components_do_not_take_all_memory() {
         assert_eq!(script.sources().place(diagnostic.span), format!("test.csp:{line}:1"));
     }
 }
+
+/// What cannot be made: orders that are none, and buffers that could not tell what they hold.
+#[test]
+fn impossible_orders_and_buffers_are_refused() {
+    verdicts(
+        "external prioritisepo\nchannel a, b, c\nassert prioritisepo(STOP, {a, b}, {(a, b), (b, a)}, {}) [T= STOP\nassert prioritisepo(STOP, {a, b}, {(a, b), (b, c)}, {a}) [T= STOP\nassert prioritisepo(STOP, {a, b, c}, {(a, b)}, {b}) [T= STOP\nassert BUFFER(0, {(a, b)}) [T= STOP\nassert BUFFER(1, {(a, b), (b, c)}) [T= STOP\nassert BUFFER(1, {(a, b)}) :[deadlock free]",
+        expect![[r#"
+            error: `prioritisepo` sets `a` above itself
+             --> test.csp:3:8
+              |
+            3 | assert prioritisepo(STOP, {a, b}, {(a, b), (b, a)}, {}) [T= STOP
+              |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: the order has a loop
+            error: `prioritisepo` does not order `c`
+             --> test.csp:4:8
+              |
+            4 | assert prioritisepo(STOP, {a, b}, {(a, b), (b, c)}, {a}) [T= STOP
+              |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: the second argument has to hold all events of the third and the fourth
+            error: `b` is to be as high as hidden events, but `τ` is above it
+             --> test.csp:5:8
+              |
+            5 | assert prioritisepo(STOP, {a, b, c}, {(a, b)}, {b}) [T= STOP
+              |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: take it out of the fourth argument of `prioritisepo`, or out of the order
+            error: a buffer cannot have room for 0 events
+             --> test.csp:6:8
+              |
+            6 | assert BUFFER(0, {(a, b)}) [T= STOP
+              |        ^^^^^^^^^^^^^^^^^^^
+              |
+              = note: the first argument has to be at least 1
+            error: `b` occurs twice in the pairs of a buffer
+             --> test.csp:7:8
+              |
+            7 | assert BUFFER(1, {(a, b), (b, c)}) [T= STOP
+              |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: every event has to be the input or the output of one pair
+            BUFFER(1, {(a, b)}) :[deadlock free]: holds
+        "#]],
+    );
+}

@@ -49,12 +49,15 @@ impl Parser<'_> {
         );
     }
 
-    /// The words up to the next bracket, joined by blanks.
+    /// The words up to the next bracket, joined by blanks; also those joined by hyphens (`deadlock-free`).
     fn words(&mut self) -> String {
         let mut words: Vec<&str> = Vec::new();
         while self.kind() == Kind::Ident {
             let token = self.bump();
             words.push(self.slice(token.span));
+            if self.kind() == Kind::Minus && self.kind_after(1) == Kind::Ident {
+                self.bump();
+            }
         }
         words.join(" ")
     }
@@ -94,7 +97,8 @@ impl Parser<'_> {
             "divergence free" | "livelock free" => Property::DivergenceFree { process },
             "deterministic" => Property::Deterministic { model, process },
             "has trace" => {
-                self.expect(Kind::Colon, "`:` and a trace after `:[has trace]`");
+                // Older scripts have no colon here.
+                self.eat(Kind::Colon);
                 Property::HasTrace { model, process, trace: self.expr(0) }
             }
             _ => {

@@ -74,7 +74,7 @@ impl Parser<'_> {
     }
 
     /// Keywords always do; names do when a `=` or `::` follows before the line after the next begins.
-    fn begins_declaration(&self) -> bool {
+    pub(super) fn begins_declaration(&self) -> bool {
         match self.kind() {
             Kind::Channel
             | Kind::Datatype

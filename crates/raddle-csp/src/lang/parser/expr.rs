@@ -95,6 +95,10 @@ impl Parser<'_> {
             if level < min || self.failed || (kind == Kind::Gt && self.closes_sequence()) {
                 return left;
             }
+            // `<x>^s = ...` on a line of its own is the next declaration, not a comparison.
+            if kind == Kind::Lt && self.token().after_newline && self.begins_declaration() {
+                return left;
+            }
             left = self.binary_rest(left, kind, level);
         }
     }
@@ -110,13 +114,14 @@ impl Parser<'_> {
                 self.bump();
                 Expr::Dot(left, self.expr(DOT))
             }
+            // What follows is a set, never a process: as in FDR, `P \ A ||| Q` is `(P \ A) ||| Q`.
             Kind::Backslash => {
                 self.bump();
-                Expr::Hide(left, self.expr(level + 1))
+                Expr::Hide(left, self.expr(DOT))
             }
             Kind::Project => {
                 self.bump();
-                Expr::Project(left, self.expr(level + 1))
+                Expr::Project(left, self.expr(DOT))
             }
             Kind::LPar => self.synchronised(left, level),
             Kind::LSyncChoice => {

@@ -404,3 +404,42 @@ fn deep_nesting_is_refused_and_long_chains_are_read() {
     let (decls, diagnostics) = parse_file(&mut ast, FileId(0), &wide);
     assert_eq!((decls.len(), diagnostics.len()), (1, 0));
 }
+
+#[test]
+fn a_set_follows_a_hiding_and_not_a_process() {
+    check(
+        "P = Q \\ {a} ||| R\nS = Q ||| R \\ {a} [] Q ; R\nT = Q \\ A \\ B\nU = Q |\\ A /\\ R\nV = a -> Q \\ {a} [| A |] R",
+        expect![[r#"
+            (def P (||| (\ Q {a}) R))
+            (def S ([] (\ (||| Q R) {a}) (; Q R)))
+            (def T (\ (\ Q A) B))
+            (def U (/\ (|\ Q A) R))
+            (def V ([||] (\ (-> a Q) {a}) A R))
+        "#]],
+    );
+}
+
+#[test]
+fn a_pattern_on_a_new_line_begins_a_declaration() {
+    check(
+        "x = (1, 2)\n<h>^t = <1, 2>\ny = 3 <\n  4",
+        expect![[r#"
+        (def x (tuple 1 2))
+        (match (^ <h> t) <1 2>)
+        (def y (< 3 4))
+    "#]],
+    );
+}
+
+#[test]
+fn older_spellings_of_properties_are_read() {
+    check(
+        "assert P :[deadlock-free [F]]\nassert P :[divergence-free]\nassert P :[has trace] <a>\nassert P :[has trace]: <a>",
+        expect![[r#"
+            (assert DeadlockFree { model: Failures, process: ExprId(0) })
+            (assert DivergenceFree { process: ExprId(1) })
+            (assert HasTrace { model: Traces, process: ExprId(2), trace: ExprId(4) })
+            (assert HasTrace { model: Traces, process: ExprId(5), trace: ExprId(7) })
+        "#]],
+    );
+}

@@ -224,8 +224,10 @@ impl Resolver<'_> {
                 self.error(span, format!("`{}` has to be declared before it is used", name.name))
                     .notes
                     .push(format!("add the line `{keyword} {}`", name.name));
-                return Ref::Unresolved;
+            } else {
+                self.error(span, format!("`{}` is not supported", name.name));
             }
+            return Ref::Unresolved;
         }
         self.unknown(&name.name, span);
         Ref::Unresolved
