@@ -8,7 +8,7 @@
 //! After the last step come the stop points: a thread is parked before a certain access. When all are parked at the
 //! same time, the run has shown what it was meant to show. Without stop points the run goes on under the strategy.
 
-use super::state::{self, Entry, Grant, NOBODY, Phase, Sched};
+use super::state::{self, Entry, Grant, NOBODY, Phase, Sched, grant};
 use super::watch;
 use crate::thread::Thread;
 use crate::{init, real};
@@ -343,11 +343,14 @@ pub fn look(sched: &mut Sched, elapsed_ms: u64, stuck_ms: u64) {
     let caller = real::gettid();
     let one_at_a_time = sched.one_at_a_time;
     let on_the_way = |entry: &Entry| {
-        matches!(entry.phase, Phase::Running | Phase::Waiting | Phase::Acting | Phase::Away)
-            && entry.os_tid != caller
-            && !watch::is_away(entry)
-            && watch::computed_ms(entry) < stuck_ms
-            && !(one_at_a_time && entry.phase == Phase::Running && watch::is_lost(entry))
+        // Its turn has been given to it, and it is about to see that; the caller, too, after it last looked.
+        let granted = entry.phase == Phase::Waiting && entry.grant.load(Ordering::Acquire) == grant::GIVEN;
+        granted
+            || matches!(entry.phase, Phase::Running | Phase::Waiting | Phase::Acting | Phase::Away)
+                && entry.os_tid != caller
+                && !watch::is_away(entry)
+                && watch::computed_ms(entry) < stuck_ms
+                && !(one_at_a_time && entry.phase == Phase::Running && watch::is_lost(entry))
     };
     if sched.entries.people().any(on_the_way) {
         return;

@@ -70,11 +70,11 @@ fn state(path: &Path) -> Result<u8, isize> {
     letter.copied().ok_or(0)
 }
 
-/// Is the thread asleep in the kernel, or gone? Unknown counts as awake.
+/// Is the thread asleep in the kernel, or gone? One that waits for a disk is not: that ends by itself. Unknown counts as awake.
 pub fn asleep(tid: u32) -> bool {
     match state(&Path::new(format_args!("/proc/self/task/{tid}/stat"))) {
         // The first thread, when it has ended before the others, stays as a zombie.
-        Ok(letter) => matches!(letter, b'S' | b'D' | b'Z' | b'X'),
+        Ok(letter) => matches!(letter, b'S' | b'Z' | b'X'),
         // A thread that is gone comes to no operation any more.
         Err(error) => tid != 0 && error == -(libc::ENOENT as isize),
     }
