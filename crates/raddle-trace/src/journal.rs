@@ -61,7 +61,8 @@ impl Journal {
                 continue;
             }
             let Some(&(kind, _)) = StepKind::WORDS.get(usize::from(step.kind)) else { return journal };
-            if usize::from(step.thread) >= journal.threads.len() {
+            // Operations are counted from 1.
+            if usize::from(step.thread) >= journal.threads.len() || step.ordinal == 0 {
                 return journal;
             }
             let mut payload = Vec::new();
@@ -167,6 +168,15 @@ mod tests {
             entry(2, step::LOCK, 1, 0x1800, &[]),
         ]
         .concat()
+    }
+
+    #[test]
+    fn an_operation_without_a_number_ends_the_journal() {
+        let bytes = [example(), entry(0, step::LOCK, 0, 0, &[]), entry(0, step::LOCK, 2, 0, &[])].concat();
+        let journal = Journal::read(&bytes);
+        assert_eq!(journal.turns.len(), 4);
+        let schedule = journal.schedule("test", &[], |_| None);
+        assert_eq!(Schedule::parse(&schedule.to_text()), Ok(schedule));
     }
 
     #[test]
