@@ -322,6 +322,46 @@ impl Evaluator {
         Ok(out)
     }
 
+    /// Which field of a complete constructor or channel is none of the values declared for it, in words.
+    fn misfit(&mut self, con: VarId, fields: &[Value], span: Span) -> Result<Option<String>> {
+        let sets = self.fields_of(con, span)?;
+        let widths = self.program.types.fields.get(&con).cloned().unwrap_or_default();
+        let mut start = 0;
+        for (i, (set, width)) in sets.iter().zip(widths).enumerate() {
+            let field = Value::dotted(fields[start..start + width].to_vec());
+            start += width;
+            if !self.member(&field, set, span)? {
+                let path = &self.program.resolved.var(con).path;
+                let shown = self.show_short(&field);
+                return Ok(Some(format!(
+                    "{shown} is not among the values declared for field {} of `{path}`",
+                    i + 1
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A dot as it was written: a constructor that is complete now has fields as they were declared.
+    pub(super) fn checked(&mut self, value: Value, span: Span) -> Result<Value> {
+        let parts = value.parts();
+        let Some(last @ Value::Data(con, fields)) = parts.last() else { return Ok(value) };
+        let con = *con;
+        let is_constructor = matches!(self.program.resolved.var(con).kind, VarKind::Constructor(..));
+        // A declaration whose fields are written with the constructor itself cannot be asked about it.
+        if !is_constructor || !self.is_complete(last) || self.declaring.contains(&con) {
+            return Ok(value);
+        }
+        self.declaring.push(con);
+        let misfit = self.misfit(con, &fields.items, span);
+        self.declaring.pop();
+        let Some(note) = misfit? else { return Ok(value) };
+        let home = self.program.resolved.var(con).span;
+        let data_type =
+            Fault::new(span, format!("`{}` is not a value of its datatype", self.show_short(last)));
+        Err(data_type.note(note).also(home, "the constructor is declared here"))
+    }
+
     // ---- events
 
     /// The event that a value stands for.
@@ -339,23 +379,11 @@ impl Evaluator {
             return Err(Fault::new(span, format!("`{}` is not a complete event", self.show_short(value)))
                 .note(format!("the channel has {} fields", self.arity(*con))));
         }
-        let sets = self.fields_of(*con, span)?;
-        let mut start = 0;
-        let widths = self.program.types.fields.get(con).cloned().unwrap_or_default();
-        for (i, (set, width)) in sets.iter().zip(widths).enumerate() {
-            let field = Value::dotted(fields.items[start..start + width].to_vec());
-            if !self.member(&field, set, span)? {
-                let home = self.program.resolved.var(*con).span;
-                return Err(Fault::new(span, format!("`{}` is not an event", self.show_short(value)))
-                    .note(format!(
-                        "{} is not among the values declared for field {} of `{}`",
-                        self.show_short(&field),
-                        i + 1,
-                        self.program.resolved.var(*con).path
-                    ))
-                    .also(home, "the channel is declared here"));
-            }
-            start += width;
+        if let Some(note) = self.misfit(*con, &fields.items, span)? {
+            let home = self.program.resolved.var(*con).span;
+            return Err(Fault::new(span, format!("`{}` is not an event", self.show_short(value)))
+                .note(note)
+                .also(home, "the channel is declared here"));
         }
         let channel = self.program.resolved.var(*con).path.clone();
         let shown: Vec<String> = fields.items.iter().map(|f| self.show(f)).collect();

@@ -82,6 +82,7 @@ impl Evaluator {
                 } else {
                     self.dot(left, &right)
                 };
+                let value = self.checked(value, span)?;
                 self.bounded(span, value)
             }
             Expr::Lambda(..) => Ok(self.closure(Code::Lambda(id), env)),

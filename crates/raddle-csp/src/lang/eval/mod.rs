@@ -138,6 +138,8 @@ pub struct Evaluator {
     type_sets: FxHashMap<DeclId, Set>,
     /// Datatypes whose values are being listed, and whether one turned out to contain itself.
     listing: Vec<(DeclId, bool)>,
+    /// Constructors whose fields are being looked at.
+    declaring: Vec<VarId>,
     /// Recursive processes the evaluator made itself (waiting prefixes, `TSKIP`, `loop`), by what they are made of.
     own_loops: FxHashMap<Vec<(EventId, ProcId)>, ProcId>,
     /// The states of the buffers.
@@ -165,6 +167,7 @@ impl Evaluator {
             field_sets: FxHashMap::default(),
             type_sets: FxHashMap::default(),
             listing: Vec::new(),
+            declaring: Vec::new(),
             own_loops: FxHashMap::default(),
             buffers: FxHashMap::default(),
             bytes: 0,

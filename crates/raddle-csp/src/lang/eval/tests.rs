@@ -341,6 +341,58 @@ fn inputs_choices_and_restrictions() {
     );
 }
 
+/// As in FDR, a constructor's fields are among those declared, whether the value becomes part of an event or not.
+#[test]
+fn fields_of_constructors_are_as_declared() {
+    verdicts(
+        "datatype T = A.{0..3} | L | N.T.T\ndatatype S = B.{A.x | x <- {0,1}}\nchannel c\nf(n) = A.n\nright = N.(A.1).(N.L.(A.3))\nP(x) = if x == right then c -> STOP else STOP\nassert P(right) :[deadlock free]\nassert P(f(4)) :[deadlock free]\nassert P(N.L.(A.7)) :[deadlock free]\nassert P(N.L.A.7) :[deadlock free]\nassert (if (B.(A.2)) == (B.(A.1)) then STOP else STOP) :[deadlock free]",
+        expect![[r#"
+            P(right) :[deadlock free]: fails
+              after <c>
+            error: `A.4` is not a value of its datatype
+             --> test.csp:4:8
+              |
+            1 | datatype T = A.{0..3} | L | N.T.T
+              |              - the constructor is declared here
+            ...
+            4 | f(n) = A.n
+              |        ^^^
+              |
+              = note: 4 is not among the values declared for field 1 of `A`
+            error: `A.7` is not a value of its datatype
+             --> test.csp:9:15
+              |
+            1 | datatype T = A.{0..3} | L | N.T.T
+              |              - the constructor is declared here
+            ...
+            9 | assert P(N.L.(A.7)) :[deadlock free]
+              |               ^^^
+              |
+              = note: 7 is not among the values declared for field 1 of `A`
+            error: `A.7` is not a value of its datatype
+              --> test.csp:10:14
+               |
+             1 | datatype T = A.{0..3} | L | N.T.T
+               |              - the constructor is declared here
+            ...
+            10 | assert P(N.L.A.7) :[deadlock free]
+               |              ^^^
+               |
+               = note: 7 is not among the values declared for field 1 of `A`
+            error: `B.A.2` is not a value of its datatype
+              --> test.csp:11:13
+               |
+             2 | datatype S = B.{A.x | x <- {0,1}}
+               |              - the constructor is declared here
+            ...
+            11 | assert (if (B.(A.2)) == (B.(A.1)) then STOP else STOP) :[deadlock free]
+               |             ^^^^^^^
+               |
+               = note: A.2 is not among the values declared for field 1 of `B`
+        "#]],
+    );
+}
+
 #[test]
 fn errors_inside_processes() {
     verdicts(
