@@ -1,7 +1,8 @@
 //! The collector, with this test in the part of the program: it fills slots exactly as the runtime does.
 
 use raddle_trace::collector::{Collector, Summary};
-use raddle_trace::file::{ProgramInfo, TraceFile};
+use raddle_trace::file::writer::Origin;
+use raddle_trace::file::{Ending, ProgramInfo, TraceFile, TraceInfo, TraceWriter};
 use raddle_trace::region::{Region, RegionConfig};
 use raddle_trace::{EventSource, MemoryTrace, Op};
 use raddle_wire::record::{Record, SyncOp, Tag, access};
@@ -349,6 +350,56 @@ fn disk_is_full_inside() {
     region.write_module(0, module);
     let summary = exited(&region, collector);
     assert!(summary.ending.cut.is_some());
+}
+
+/// A limit that falls right behind a chunk of records must not take the room of the last chunk.
+#[test]
+fn a_limit_on_files_leaves_room_for_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let me = std::env::current_exe().unwrap();
+    let script = "trap '' XFSZ; exec \"$0\" --exact --ignored limit_behind_a_chunk_inside --nocapture";
+    let output = std::process::Command::new("sh")
+        .args(["-c", script, me.to_str().unwrap()])
+        .env("RADDLE_TEST_FOLDER", folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+#[ignore = "run by a_limit_on_files_leaves_room_for_the_end"]
+fn limit_behind_a_chunk_inside() {
+    let Some(folder) = std::env::var_os("RADDLE_TEST_FOLDER") else { return };
+    let mut random = 1u64;
+    let records: Vec<Record> = (0..20_000)
+        .map(|_| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            Record::new(Tag::Access, access::WRITE | 2, 0x40_2000, random >> 16)
+        })
+        .collect();
+    let write = |name: &str| -> (Vec<u64>, std::io::Result<()>) {
+        let path = Path::new(&folder).join(name);
+        let mut writer = TraceWriter::create(&path, &TraceInfo::default()).unwrap();
+        let mut ends = Vec::new();
+        for ordinal in 0..6 {
+            let origin = Origin { ordinal, ..Origin::default() };
+            if writer.records(origin, &records).is_ok() {
+                ends.push(writer.written().bytes);
+            }
+        }
+        (ends, writer.finish(&Ending::default()).map(|_| ()))
+    };
+    let (ends, finished) = write("free.trace");
+    finished.unwrap();
+    let limit = Some(ends[4] + 20);
+    rustix::process::setrlimit(
+        rustix::process::Resource::Fsize,
+        rustix::process::Rlimit { current: limit, maximum: limit },
+    )
+    .unwrap();
+    let (some, finished) = write("limited.trace");
+    assert!(!some.is_empty() && some.len() < ends.len(), "{some:?} of {ends:?}");
+    finished.unwrap();
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Each chunk is one `write`. The writer keeps [`RESERVE_BYTES`] of the disk allocated behind the end of the file: when
 //! a chunk of records does not fit any more, there is still room to say how the run ended and that the trace was cut.
-//! Where the file system cannot allocate ahead, the file is shortened to its last complete chunk instead.
+//! Where the file system cannot allocate ahead, the file is shortened to its last complete chunk instead. A limit on the size of
+//! files (`ulimit -f`) leaves the same room, because allocating behind the end of a file does not ask about it.
 
 use super::chunk::{ChunkHeader, ChunkKind, FORMAT_VERSION, MAGIC, NO_SEQUENCE, PREAMBLE_BYTES};
 use super::codec::{Encoder, Seen};
@@ -10,6 +11,7 @@ use super::meta::{Ending, ModuleMeta, ThreadMeta, TraceInfo};
 use crate::region::Message;
 use raddle_wire::Record;
 use rustix::fs::FallocateFlags;
+use rustix::process::Resource;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -89,6 +91,7 @@ impl TraceWriter {
             last_sequence: seen.last_sequence,
             payload_crc: crc32fast::hash(&payload),
         };
+        self.stay_below_the_limit(payload.len() as u64)?;
         self.make_room(payload.len() as u64)?;
         self.chunk(&header, &payload)?;
         self.written.records += records.len() as u64;
@@ -150,6 +153,16 @@ impl TraceWriter {
         self.written.bytes += bytes.len() as u64;
         self.written.chunks += 1;
         Ok(())
+    }
+
+    /// Makes sure that `payload_bytes` more and the reserve, or a quarter of the limit if that is less, may be written.
+    fn stay_below_the_limit(&self, payload_bytes: u64) -> io::Result<()> {
+        match rustix::process::getrlimit(Resource::Fsize).current {
+            Some(limit) if self.written.bytes + payload_bytes + RESERVE_BYTES.min(limit / 4) > limit => {
+                Err(rustix::io::Errno::FBIG.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes sure that `payload_bytes` more and the reserve fit onto the disk.
