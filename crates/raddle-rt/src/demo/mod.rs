@@ -290,6 +290,7 @@ pub fn signal_point(thread: &mut Thread) {
         return;
     }
     while let Some(mut first) = signal::take_deferred(thread) {
+        let held = signal::hold(thread, first.signal);
         let busy = open(thread);
         let away = core::mem::take(&mut thread.away);
         let request = Request { kind: step::HANDLER, object: first.signal as usize, pc: 0 };
@@ -309,6 +310,7 @@ pub fn signal_point(thread: &mut Thread) {
         signal::handle(first.signal, &mut first.info, (&raw mut first.context).cast());
         close(thread, busy);
         thread.away = away;
+        thread.held = held;
     }
 }
 

@@ -73,9 +73,21 @@ extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         return;
     }
     if !processor {
+        let held = hold(thread, signal);
         begin(thread, signal);
+        thread.held = held;
     }
     handle(signal, info, context);
+}
+
+/// What waits while the signal's handler runs is held back from now on; returns what was before.
+pub fn hold(thread: &mut Thread, signal: c_int) -> u64 {
+    let handler = &HANDLERS[signal as usize];
+    let own =
+        if handler.flags.load(Ordering::Relaxed) & libc::SA_NODEFER as usize != 0 { 0 } else { bit(signal) };
+    let before = thread.held;
+    thread.held |= own | handler.mask.load(Ordering::Relaxed);
+    before
 }
 
 /// A steered thread's handler begins in its turn.
@@ -169,8 +181,10 @@ pub fn deliver_deferred(thread: &mut Thread) {
         return;
     }
     while let Some(mut first) = take_deferred(thread) {
+        let held = hold(thread, first.signal);
         begin(thread, first.signal);
         handle(first.signal, &mut first.info, (&raw mut first.context).cast());
+        thread.held = held;
     }
 }
 
@@ -208,9 +222,7 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     }
     crate::real::set_errno(errno);
     let flags = handler.flags.load(Ordering::Relaxed);
-    let own = if flags & libc::SA_NODEFER as usize != 0 { 0 } else { bit(signal) };
-    let held = thread::current().held;
-    thread::current().held |= own | handler.mask.load(Ordering::Relaxed);
+    let held = hold(thread::current(), signal);
     if flags & libc::SA_SIGINFO as usize != 0 {
         // SAFETY: the program registered this function with SA_SIGINFO.
         let function = unsafe {
