@@ -308,18 +308,25 @@ fn images_are_kept_apart() {
     );
 }
 
-/// Runs this test binary again under a limit on the size of files, with the signal for it ignored.
-#[test]
-fn a_full_disk_stops_the_writing_and_says_so() {
+/// Runs one test of this binary in a process of its own, which may limit the size of its files: the signal for that is
+/// ignored.
+fn limited(test: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let me = std::env::current_exe().unwrap();
-    let script = "trap '' XFSZ; exec \"$0\" --exact --ignored disk_is_full_inside --nocapture";
+    let script = "trap '' XFSZ; exec \"$0\" --exact --ignored \"$1\" --nocapture";
     let output = std::process::Command::new("sh")
-        .args(["-c", script, me.to_str().unwrap()])
+        .args(["-c", script, me.to_str().unwrap(), test])
         .env("RADDLE_TEST_FOLDER", folder.path())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    folder
+}
+
+#[test]
+fn a_full_disk_stops_the_writing_and_says_so() {
+    let folder = limited("disk_is_full_inside");
     let (file, trace) = read(&folder.path().join("trace.raddle"));
     let cut = file.index().cut().unwrap();
     assert!(cut.starts_with("writing stopped: "), "{cut}");
@@ -355,15 +362,7 @@ fn disk_is_full_inside() {
 /// A limit that falls right behind a chunk of records must not take the room of the last chunk.
 #[test]
 fn a_limit_on_files_leaves_room_for_the_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let me = std::env::current_exe().unwrap();
-    let script = "trap '' XFSZ; exec \"$0\" --exact --ignored limit_behind_a_chunk_inside --nocapture";
-    let output = std::process::Command::new("sh")
-        .args(["-c", script, me.to_str().unwrap()])
-        .env("RADDLE_TEST_FOLDER", folder.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    limited("limit_behind_a_chunk_inside");
 }
 
 #[test]

@@ -93,6 +93,14 @@ fn given_again(program: &Path, arguments: &[&str], demo: &Path, options: &[&str]
     succeed(raddle().args(["-q", "replay", "--repeat", &times.to_string()]).arg(demo));
 }
 
+/// A kept schedule shows its error every time.
+fn shown_again(schedule: &Path, program: &Path, times: u32) {
+    let repeat = times.to_string();
+    let output = run(raddle().args(["replay", "--repeat", &repeat]).arg(schedule).arg("--").arg(program));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains(&format!("shown in {repeat} of {repeat} runs")), "{}: {said}", schedule.display());
+}
+
 /// A clock that went on by itself would let this loop run another number of times in every run.
 #[test]
 fn a_seed_decides_what_the_clock_says() {
@@ -286,11 +294,7 @@ fn kept_schedules_are_small_and_show_the_error_again() {
         let parsed =
             raddle_trace::schedule::Schedule::parse(&std::fs::read_to_string(&schedule).unwrap()).unwrap();
         assert!(parsed.context_switches() <= 3, "{name}: {} switches", parsed.context_switches());
-        let repeat = cases(5).to_string();
-        let output =
-            run(raddle().args(["replay", "--repeat", &repeat]).arg(&schedule).arg("--").arg(&program));
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(text.contains(&format!("shown in {repeat} of {repeat} runs")), "{name}: {text}");
+        shown_again(&schedule, &program, cases(5));
         std::fs::remove_dir_all(&kept).unwrap();
     }
 }
@@ -329,9 +333,7 @@ fn a_handler_begins_when_the_schedule_says() {
     let schedule = schedules.into_iter().next().expect("a schedule was kept");
     let kept = std::fs::read_to_string(&schedule).unwrap();
     assert!(kept.contains("expect signal 6\n") && kept.contains(" handler"), "{kept}");
-    let output = run(raddle().args(["replay", "--repeat", "5"]).arg(&schedule).arg("--").arg(&program));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("shown in 5 of 5 runs"), "{said}{kept}");
+    shown_again(&schedule, &program, 5);
 }
 
 /// What freed memory holds is the C library's secret and another one in every process, unless memory is stable: then a seed decides
@@ -363,9 +365,7 @@ fn a_seed_decides_what_freed_memory_holds() {
     assert_eq!(run(explore.arg("--").arg(&program)).status.code(), Some(1), "the status is an error");
     let schedule = kept.join("freed-1.schedule");
     assert!(std::fs::read_to_string(&schedule).unwrap().contains("\nmemory stable\n"));
-    let output = run(raddle().args(["replay", "--repeat", "5"]).arg(&schedule).arg("--").arg(&program));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("shown in 5 of 5 runs"), "{said}");
+    shown_again(&schedule, &program, 5);
 }
 
 /// System calls, epoll, pipes, time, random numbers and signals: recorded and given again.
