@@ -16,8 +16,9 @@
 //!   `X ⊆ Σ` (so not containing `✓`) whenever `✓` is possible after `s`; and `(s⌢⟨✓⟩, X)` for every `X`.
 //! * After `✓` comes [`Process::Omega`], a state with no transitions that is *not* a deadlock.
 //! * A parallel composition terminates when all its operands have: the `✓` of an operand becomes a `τ` that leaves
-//!   `Ω` in its place, and `Ω ∥ … ∥ Ω` does `✓`.
-//! * `✓` is never hidden, renamed or synchronised by an event set, and resolves choices like a visible event.
+//!   `Ω` in its place, and `Ω ∥ … ∥ Ω` does `✓`. If the set of the operator contains `✓` (it does in timed sections, and
+//!   only there), the operands do `✓` together instead, like any other event of the set.
+//! * `✓` is never hidden or renamed, and resolves choices like a visible event.
 //! * `P ; Q` turns the `✓` of `P` into a `τ` to `Q`. In `P △ Q`, `P Θ_A Q` and their kin a `✓` of an operand that could
 //!   act terminates the whole.
 //!
@@ -48,7 +49,7 @@ pub struct ProcId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CallId(pub u32);
 
-/// An interned [`EventSet`]. Never contains `τ` or `✓`.
+/// An interned [`EventSet`]. Never contains `τ`, and `✓` only as the set of a parallel operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct EventSetId(pub u32);
 
@@ -122,9 +123,10 @@ pub enum Process {
     Sequence(ProcId, ProcId),
     /// `|||`.
     Interleave(Arc<[ProcId]>),
-    /// `P [| A |] Q …`: all operands share the events of `A`, the others are free.
+    /// `P [| A |] Q …`: all operands share the events of `A`, the others are free. With `✓` in `A` they terminate together.
     Parallel(Arc<[ProcId]>, EventSetId),
     /// `|| (P_i, A_i)`: operand `i` may do only events of `A_i`, and an event is done by all operands whose set has it.
+    /// Either all sets have `✓` or none.
     Alphabetised(Arc<[(ProcId, EventSetId)]>),
     /// `P [ a <-> b, … ] Q`: an `a` of `P` and a `b` of `Q` happen together as a `τ`; linked events do not happen alone.
     Linked(ProcId, Arc<[(EventId, EventId)]>, ProcId),

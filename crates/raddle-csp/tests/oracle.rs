@@ -336,3 +336,88 @@ fn deter_gives_a_deterministic_refinement() {
         }
     });
 }
+
+/// Parallel operators whose operands terminate together, as in timed sections, alone and below other operators, against
+/// the firing rules. There are no clauses for them: `SKIP [] a -> P` and `(a -> P) [> SKIP` have the same failures, and
+/// only the second may withdraw `a` before its partner is ready.
+#[test]
+fn joint_termination_compiles_to_what_it_fires() {
+    for_each_shape(80, |g, shape, case| {
+        g.compressions = false;
+        let (p, q, r) = (g.shaped(shape, DEPTH - 1), g.process(DEPTH - 1), g.process(1));
+        let skip = g.arena.skip();
+        let ending = g.arena.external_choice(vec![p, skip]);
+        let (set, other) = (g.set(), g.set());
+        let joint = g.arena.with_tick(set);
+        let all = g.arena.with_tick(other);
+        let parallel = g.arena.parallel(vec![ending, q], joint);
+        let alphabetised = g.arena.alphabetised(vec![(ending, joint), (q, all)]);
+        let nested = g.arena.parallel(vec![parallel, r], all);
+        let outer = g.arena.parallel(vec![parallel, r], other);
+        let inner = g.arena.interleave(vec![ending, q]);
+        let inner = g.arena.parallel(vec![inner, r], joint);
+        let then = g.arena.sequence(parallel, r);
+        let hidden = g.arena.hide(parallel, other);
+        for process in [parallel, alphabetised, nested, outer, inner, then, hidden] {
+            let Some(fired) = by_firing(g, process) else { continue };
+            let name = describe::term(&g.arena, process);
+            let events = g.alphabet.events.clone();
+            let mut checker = Checker::new(&mut g.arena, &mut g.equations, options());
+            let Ok(mut machine) = checker.machine(process, false) else { continue };
+            let compiled = observe(&mut machine, 0, &events, LENGTH).expect("machines have all transitions");
+            assert!(same(&compiled, &fired), "{case}: {name}\ncompiled {compiled:?}\nfiring {fired:?}");
+            let property = Property::DeadlockFree { model: SemanticModel::Failures, process };
+            for partial_order in [PartialOrder::Off, PartialOrder::Precise] {
+                let assertion = Assertion { partial_order, ..Assertion::new(property.clone()) };
+                let Some(outcome) = check(g, &assertion, options()) else { continue };
+                if fired.deadlock().is_some() {
+                    assert!(!outcome.holds, "{case}: {name}: {partial_order:?}");
+                }
+            }
+        }
+    });
+}
+
+/// Internal choices over compositions of the same shape, whose branches share leaves, against the firing rules.
+#[test]
+fn choices_over_parallel_systems_compile_to_what_they_fire() {
+    for_each_shape(40, |g, shape, case| {
+        let set = g.set();
+        let hidden = g.set();
+        let mut branches = Vec::new();
+        for i in 0..3 {
+            let p = if i == 0 { g.shaped(shape, DEPTH - 1) } else { g.process(DEPTH - 1) };
+            let q = g.process(DEPTH - 1);
+            let both = g.arena.parallel(vec![p, q], set);
+            branches.push(g.arena.hide(both, hidden));
+        }
+        let choice = g.arena.internal_choice(branches.clone());
+        let other = g.process(1);
+        let more = g.arena.interleave(vec![other, branches[0]]);
+        let mixed = g.arena.internal_choice(vec![branches[0], branches[1], more, other]);
+        let then = g.arena.sequence(choice, other);
+        let beside = g.arena.parallel(vec![choice, other], set);
+        // A choice below the branches of another one.
+        let inner: Vec<ProcId> =
+            branches[1..].iter().map(|&b| g.arena.parallel(vec![choice, b], hidden)).collect();
+        let nested = g.arena.internal_choice(inner);
+        for process in [choice, mixed, then, beside, nested] {
+            let Some(fired) = by_firing(g, process) else { continue };
+            let name = describe::term(&g.arena, process);
+            let events = g.alphabet.events.clone();
+            let mut checker = Checker::new(&mut g.arena, &mut g.equations, options());
+            let Ok(mut machine) = checker.machine(process, false) else { continue };
+            let compiled = observe(&mut machine, 0, &events, LENGTH).expect("machines have all transitions");
+            assert!(same(&compiled, &fired), "{case}: {name}\ncompiled {compiled:?}\nfiring {fired:?}");
+            let fd = SemanticModel::FailuresDivergences;
+            for partial_order in [PartialOrder::Off, PartialOrder::Precise] {
+                let property = Property::DeadlockFree { model: fd, process };
+                let assertion = Assertion { partial_order, ..Assertion::new(property) };
+                let Some(outcome) = check(g, &assertion, options()) else { continue };
+                if fired.deadlock().is_some() || fired.divergence().is_some() {
+                    assert!(!outcome.holds, "{case}: {name}: {partial_order:?}");
+                }
+            }
+        }
+    });
+}

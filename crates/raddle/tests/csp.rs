@@ -231,3 +231,83 @@ fn a_component_without_bounds_is_named() {
     assert!(stderr(&output).contains("more than 20000 states"), "{}", stderr(&output));
     assert!(stdout(&output).contains("no answer") && !stdout(&output).contains("holds"));
 }
+
+fn walked(folder: &Path, args: &[&str], typed: &str) -> Output {
+    let mut child = raddle()
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .args(["csp", "trace"])
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("raddle starts");
+    child.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("it listens");
+    child.wait_with_output().expect("it ends")
+}
+
+/// As FDR's probe: who does a hidden step, what may be offered, hidden steps by name, and from a counterexample on.
+#[test]
+fn traces_explain_hidden_steps_and_start_at_counterexamples() {
+    let text = "channel a, b, h
+P = a -> h -> P
+Q = h -> b -> STOP
+SYSTEM = (P [| {h} |] Q) \\ {h}
+assert a -> STOP [T= SYSTEM
+assert P [T= P
+";
+    let files = folder(&[("hidden.csp", text)]);
+    let output = walked(files.path(), &["hidden.csp", "SYSTEM"], "h\na\nh\np\naccept\nc\nzzz\nq\n");
+    let said = stdout(&output);
+    assert!(said.contains("EVENT        take a step"), "{said}");
+    assert!(said.contains("(P: h, Q: h)"), "who does the hidden step: {said}");
+    assert!(said.contains("{a, b}"), "what may be offered: {said}");
+    assert!(said.contains("state 0 of"), "{said}");
+    assert!(stderr(&output).contains("`zzz` is not possible here"), "{}", stderr(&output));
+    let from_end = walked(files.path(), &["hidden.csp", "--assert", "1"], "q\n");
+    let said = stdout(&from_end);
+    assert!(
+        said.starts_with("<a, b>") || said.starts_with("<a, a>"),
+        "at the end of the counterexample: {said}"
+    );
+    let none = walked(files.path(), &["hidden.csp", "--assert", "2"], "q\n");
+    assert!(stderr(&none).contains("no counterexample"), "{}", stderr(&none));
+    assert!(
+        refused(raddle().current_dir(files.path()).args(["csp", "trace", "hidden.csp", "--assert", "7"]))
+            .contains("has 2 assertions")
+    );
+}
+
+#[test]
+fn large_graphs_are_folded_and_processes_are_terms() {
+    let text = "channel a : {0..99}.{0..49}\nP = F(0, 0)\nF(x, y) = x < 99 & a.x.y -> F(x+1, y) [] y < 49 & a.x.y -> F(x, y+1)\n";
+    let files = folder(&[("large.csp", text)]);
+    let output = csp(files.path(), &["graph", "large.csp", "P"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("stands for"), "the title says what is left out");
+    assert!(stderr(&output).contains("are drawn as one"), "{}", stderr(&output));
+    let term = csp(files.path(), &["eval", "F(99, 48)", "-f", "large.csp"]);
+    assert_eq!(stdout(&term), "F(99,48) = a.99.48 -> F(99,49) :: Proc\n");
+}
+
+#[test]
+fn one_assertion_without_answer_does_not_take_the_others() {
+    let text = "channel a\nP = a -> P\nassert P [V= P\nassert P [T= P\n";
+    let files = folder(&[("some.csp", text)]);
+    let all = csp(files.path(), &["check", "some.csp"]);
+    assert_eq!(all.status.code(), Some(2));
+    assert!(stdout(&all).contains("1: no answer P [V= P\n2: holds P [T= P"), "{}", stdout(&all));
+    assert_eq!(csp(files.path(), &["check", "some.csp", "--assert", "2"]).status.code(), Some(0));
+    assert_eq!(csp(files.path(), &["check", "some.csp", "--assert", "1"]).status.code(), Some(2));
+}
+
+#[test]
+fn latin_1_is_formatted_and_stays_latin_1() {
+    let files = folder(&[]);
+    let path = files.path().join("old.csp");
+    std::fs::write(&path, b"-- caf\xe9\nchannel   a\n").expect("a file");
+    assert_eq!(csp(files.path(), &["fmt", "old.csp"]).status.code(), Some(0));
+    let after = std::fs::read(&path).expect("it is still there");
+    assert_eq!(after, b"-- caf\xe9\nchannel a\n");
+}

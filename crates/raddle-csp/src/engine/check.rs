@@ -73,6 +73,7 @@ impl<'a> Checker<'a> {
     ) -> Checker<'a> {
         let mut compiler = Compiler::new(arena, definitions, options.leaf_states_max);
         compiler.cancelled_by(options.cancel.clone());
+        compiler.watched_by(options.progress.clone());
         compiler.limited_to(options.leaf_memory_max_bytes);
         Checker { compiler, options }
     }
@@ -348,7 +349,22 @@ fn explain<const W: usize>(
             Behaviour::Divergence { cycle: cycle.iter().map(|t| step(model, t.label, t.rule)).collect() }
         }
     };
-    Ok(Counterexample { trace, path, behaviour, components: components(model) })
+    let components = components_after(model, &path, &violation.key);
+    Ok(Counterexample { trace, path, behaviour, components })
+}
+
+/// The leaves with what happened inside those that are compressed, on a path that ends in `key`.
+fn components_after(model: &Model, path: &[Step], key: &[u64]) -> Vec<Component> {
+    let mut list = components(model);
+    let leaves = model.combinator.leaves.iter().filter(|l| !l.is_controller);
+    for (i, (component, leaf)) in list.iter_mut().zip(leaves).enumerate() {
+        if let Some(inner) = &leaf.inside {
+            let own = super::render::own_events(path, i);
+            let offers = super::inside::offers_of(leaf, leaf.field.get(key));
+            component.inside = super::inside::components_of(inner, &own, offers.as_deref());
+        }
+    }
+    list
 }
 
 fn rule_for<const W: usize>(search: &Search<'_, W>, key: &Key<W>, wanted: Label) -> u32 {
@@ -370,7 +386,7 @@ fn events_of(model: &Model, set: &LabelSet) -> Vec<EventId> {
 /// The leaves a user knows: all but the controllers.
 pub fn components(model: &Model) -> Vec<Component> {
     let leaves = model.combinator.leaves.iter().filter(|l| !l.is_controller);
-    leaves.map(|l| Component { name: l.name.clone(), states: l.machine.len() }).collect()
+    leaves.map(|l| Component { name: l.name.clone(), states: l.machine.len(), inside: Vec::new() }).collect()
 }
 
 /// A step split to the components that take part in it.

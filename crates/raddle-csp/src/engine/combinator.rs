@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::layout::{Field, Key, Layout};
 use super::machine::Machine;
+use super::model::Model;
 use super::rules::{LeafId, OMEGA, Rule};
 use crate::process::EventId;
 
@@ -32,6 +33,8 @@ pub struct Leaf {
     pub machine: Arc<Machine>,
     /// A controller of a switching operator: a mode, not a process of the user's.
     pub is_controller: bool,
+    /// What the machine was made of, if it was a composition: the operand of a compression.
+    pub inside: Option<Arc<Model>>,
     pub field: Field,
     steps: Steps,
     taus: Led,
@@ -83,10 +86,12 @@ pub struct Combinator {
 }
 
 /// A leaf before packing.
+#[derive(Clone)]
 pub struct LeafSource {
     pub name: String,
     pub machine: Arc<Machine>,
     pub is_controller: bool,
+    pub inside: Option<Arc<Model>>,
 }
 
 impl Combinator {
@@ -214,6 +219,7 @@ impl Combinator {
                 name: source.name,
                 machine: source.machine,
                 is_controller: source.is_controller,
+                inside: source.inside,
                 field: fields[i],
                 steps,
                 taus,

@@ -30,9 +30,13 @@ const STACK_SEGMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Compiles terms of one arena; leaves are shared between the processes it compiles.
 pub struct Compiler<'a> {
-    firing: Firing<'a>,
+    pub(super) firing: Firing<'a>,
     leaf_states_max: usize,
     machines: FxHashMap<ProcId, Arc<Machine>>,
+    /// What compressions and their kin were made of, for counterexamples.
+    insides: FxHashMap<ProcId, Arc<Model>>,
+    /// Internal choices inside branches of others that were met, see [`super::branches`].
+    pub(super) unlike: u32,
     high: FxHashMap<ProcId, bool>,
     /// Calls on the way from the root, and those that were met again.
     open: FxHashSet<CallId>,
@@ -44,13 +48,15 @@ pub struct Compiler<'a> {
 
 /// Leaves gathered while one tree is walked.
 #[derive(Default)]
-struct Leaves {
-    sources: Vec<LeafSource>,
+pub(super) struct Leaves {
+    pub(super) sources: Vec<LeafSource>,
+    /// Machines to take for the next leaves instead of making them.
+    pub(super) given: std::collections::VecDeque<Arc<Machine>>,
 }
 
 impl Leaves {
     fn add(&mut self, name: String, machine: Arc<Machine>, is_controller: bool) -> LeafId {
-        self.sources.push(LeafSource { name, machine, is_controller });
+        self.sources.push(LeafSource { name, machine, is_controller, inside: None });
         LeafId(self.sources.len() as u32 - 1)
     }
 }
@@ -65,6 +71,8 @@ impl<'a> Compiler<'a> {
             firing: Firing::new(arena, definitions),
             leaf_states_max,
             machines: FxHashMap::default(),
+            insides: FxHashMap::default(),
+            unlike: 0,
             high: FxHashMap::default(),
             open: FxHashSet::default(),
             recursive: FxHashSet::default(),
@@ -76,6 +84,11 @@ impl<'a> Compiler<'a> {
     /// Lets the flag stop a compilation.
     pub fn cancelled_by(&mut self, cancel: Option<Arc<AtomicBool>>) {
         self.firing.cancel = cancel;
+    }
+
+    /// Lets somebody watch.
+    pub fn watched_by(&mut self, progress: Option<super::verdict::OnProgress>) {
+        self.firing.progress = progress;
     }
 
     /// Makes leaves that need more memory an error.
@@ -204,7 +217,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Whether a term is to be kept as an operator rather than explored as a leaf.
-    fn is_high(&mut self, p: ProcId) -> Result<bool, CheckError> {
+    pub(super) fn is_high(&mut self, p: ProcId) -> Result<bool, CheckError> {
         if let Some(&known) = self.high.get(&p) {
             return Ok(known);
         }
@@ -266,10 +279,13 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn build(&mut self, p: ProcId, leaves: &mut Leaves) -> Result<Subtree, CheckError> {
+    pub(super) fn build(&mut self, p: ProcId, leaves: &mut Leaves) -> Result<Subtree, CheckError> {
         if !self.is_high(p)? {
             let name = describe::term(self.firing.arena, p);
-            let machine = self.leaf(p)?;
+            let machine = match leaves.given.pop_front() {
+                Some(machine) => machine,
+                None => self.leaf(p)?,
+            };
             let id = leaves.add(name, machine.clone(), false);
             return Ok(Subtree::leaf(id, &machine));
         }
@@ -326,8 +342,12 @@ impl<'a> Compiler<'a> {
             | Process::OneOfEach(_)
             | Process::Chase(_)
             | Process::Compress(..) => {
-                let machine = self.function(p)?;
+                let machine = match leaves.given.pop_front() {
+                    Some(machine) => machine,
+                    None => self.function(p)?,
+                };
                 let id = leaves.add(name, machine.clone(), false);
+                leaves.sources[id.0 as usize].inside = self.insides.get(&p).cloned();
                 return Ok(Subtree::leaf(id, &machine));
             }
             Process::Sequence(l, r) => {
@@ -339,7 +359,7 @@ impl<'a> Compiler<'a> {
                 rules::external_choice(LeafId(leaves.sources.len() as u32), children)
             }
             Process::InternalChoice(list) => {
-                let children = self.build_all(list.iter().copied(), leaves)?;
+                let children = self.branches(&list, leaves)?;
                 rules::internal_choice(LeafId(leaves.sources.len() as u32), children)
             }
             Process::Sliding(l, r) => {
@@ -405,7 +425,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The room for work on a process.
-    fn room(&self, work: Work, p: ProcId) -> Room {
+    pub(super) fn room(&self, work: Work, p: ProcId) -> Room {
         let name = describe::term(self.firing.arena, p);
         let within = self.within.last().map(|&call| self.firing.arena.call_name(call).to_owned());
         self.firing.room(work, name, within)
@@ -431,14 +451,14 @@ impl<'a> Compiler<'a> {
                 let inner = self.compile(q)?;
                 let room = self.room(Work::Explore, q);
                 let machine = explicate(&inner, self.leaf_states_max, &room)?;
-                drop(inner);
+                self.insides.insert(p, Arc::new(inner));
                 compress::compress(how, machine, self.leaf_states_max, &room.to(Work::Compress(how)))?
             }
             _ => {
                 let inner = self.compile(p)?;
                 let room = self.room(Work::Explore, p);
                 let machine = explicate(&inner, self.leaf_states_max, &room)?;
-                drop(inner);
+                self.insides.insert(p, Arc::new(inner));
                 bisimulation::strong(&machine, &room.to(Work::Reduce).beside(machine.bytes()))?
             }
         };

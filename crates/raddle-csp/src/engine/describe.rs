@@ -1,6 +1,6 @@
 //! Short names of terms for messages and for the components of a counterexample.
 
-use crate::process::{ProcId, Process, Processes};
+use crate::process::{EventSetId, ProcId, Process, Processes};
 
 /// Characters after which a name is cut.
 const NAME_LENGTH_MAX: usize = 60;
@@ -14,6 +14,131 @@ pub fn term(arena: &Processes, p: ProcId) -> String {
         text.push('…');
     }
     text
+}
+
+/// The operators of a term down to the names of calls, with its sets: what a process is, not what to call it.
+pub fn full(arena: &Processes, p: ProcId) -> String {
+    let mut text = String::new();
+    write_full(arena, p, FULL_DEPTH_MAX, &mut text);
+    if text.len() > FULL_LENGTH_MAX {
+        text = text.chars().take(FULL_LENGTH_MAX).collect();
+        text.push('…');
+    }
+    text
+}
+
+/// Levels and characters of a term that is shown in full.
+const FULL_DEPTH_MAX: usize = 64;
+const FULL_LENGTH_MAX: usize = 20_000;
+
+fn events_of(arena: &Processes, set: EventSetId) -> String {
+    let names: Vec<String> = arena
+        .events_of(set)
+        .iter()
+        .filter(|e| e.is_visible())
+        .map(|e| arena.events.name(e).to_string())
+        .collect();
+    format!("{{{}}}", names.join(", "))
+}
+
+fn write_full(arena: &Processes, p: ProcId, depth: usize, out: &mut String) {
+    if depth == 0 || out.len() > FULL_LENGTH_MAX {
+        out.push('…');
+        return;
+    }
+    let below = |q: ProcId, out: &mut String| {
+        let simple = matches!(
+            arena.get(q),
+            Process::Stop | Process::Skip | Process::Div | Process::Call(_) | Process::Omega
+        );
+        if !simple {
+            out.push('(');
+        }
+        write_full(arena, q, depth - 1, out);
+        if !simple {
+            out.push(')');
+        }
+    };
+    let join = |list: &[ProcId], symbol: &str, out: &mut String| {
+        for (i, &q) in list.iter().enumerate() {
+            if i > 0 {
+                out.push_str(symbol);
+            }
+            below(q, out);
+        }
+    };
+    match arena.get(p) {
+        Process::Chaos(set) => out.push_str(&format!("CHAOS({})", events_of(arena, *set))),
+        Process::Run(set) => out.push_str(&format!("RUN({})", events_of(arena, *set))),
+        Process::Prefix(branches) => {
+            for (i, &(event, next)) in branches.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(" [] ");
+                }
+                out.push_str(&arena.events.name(event).to_string());
+                out.push_str(" -> ");
+                match arena.get(next) {
+                    Process::Prefix(inner) if inner.len() == 1 => write_full(arena, next, depth - 1, out),
+                    _ => below(next, out),
+                }
+            }
+        }
+        Process::InternalChoice(list) => join(list, " |~| ", out),
+        Process::ExternalChoice(list) => join(list, " [] ", out),
+        Process::Sliding(l, r) => join(&[*l, *r], " [> ", out),
+        Process::SyncChoice(l, set, r) => {
+            join(&[*l, *r], &format!(" [+ {} +] ", events_of(arena, *set)), out)
+        }
+        Process::Sequence(l, r) => join(&[*l, *r], " ; ", out),
+        Process::Interleave(list) => join(list, " ||| ", out),
+        Process::Parallel(list, set) => join(list, &format!(" [| {} |] ", events_of(arena, *set)), out),
+        Process::Alphabetised(list) => {
+            for (i, &(q, set)) in list.iter().enumerate() {
+                out.push_str(if i > 0 { " || [" } else { "[" });
+                out.push_str(&events_of(arena, set));
+                out.push_str("] ");
+                below(q, out);
+            }
+        }
+        Process::Linked(l, links, r) => {
+            let name = |e| arena.events.name(e).to_string();
+            let links: Vec<String> =
+                links.iter().map(|&(a, b)| format!("{} <-> {}", name(a), name(b))).collect();
+            join(&[*l, *r], &format!(" [{}] ", links.join(", ")), out);
+        }
+        Process::Hide(q, set) => {
+            below(*q, out);
+            out.push_str(&format!(" \\ {}", events_of(arena, *set)));
+        }
+        Process::Project(q, set) => {
+            below(*q, out);
+            out.push_str(&format!(" |\\ {}", events_of(arena, *set)));
+        }
+        Process::Rename(q, renaming) => {
+            below(*q, out);
+            let name = |e| arena.events.name(e).to_string();
+            let pairs = arena.pairs_of(*renaming).iter();
+            let pairs: Vec<String> = pairs.map(|&(a, b)| format!("{} <- {}", name(a), name(b))).collect();
+            out.push_str(&format!("[[{}]]", pairs.join(", ")));
+        }
+        Process::Interrupt(l, r) => join(&[*l, *r], " /\\ ", out),
+        Process::Exception(l, set, r) => join(&[*l, *r], &format!(" [| {} |> ", events_of(arena, *set)), out),
+        Process::SyncInterrupt(l, set, r) => {
+            join(&[*l, *r], &format!(" /+ {} +\\ ", events_of(arena, *set)), out);
+        }
+        Process::Prioritise(q, order) => {
+            out.push_str("prioritise(");
+            write_full(arena, *q, depth - 1, out);
+            let order: Vec<String> = order.iter().map(|&set| events_of(arena, set)).collect();
+            out.push_str(&format!(", <{}>)", order.join(", ")));
+        }
+        Process::Compress(c, q) => {
+            out.push_str(&format!("{}(", c.name()));
+            write_full(arena, *q, depth - 1, out);
+            out.push(')');
+        }
+        _ => write_term(arena, p, 3, out),
+    }
 }
 
 fn write_term(arena: &Processes, p: ProcId, depth: usize, out: &mut String) {

@@ -34,6 +34,8 @@ pub struct Firing<'a> {
     /// Calls whose transitions are being computed: meeting one again is unguarded recursion.
     open: FxHashSet<CallId>,
     depth: usize,
+    /// Told from time to time how large the component in work is.
+    pub progress: Option<super::verdict::OnProgress>,
     /// Set from outside to stop.
     pub cancel: Option<Arc<AtomicBool>>,
     /// Bytes of the remembered transitions.
@@ -53,6 +55,7 @@ impl<'a> Firing<'a> {
             known: FxHashMap::default(),
             open: FxHashSet::default(),
             depth: 0,
+            progress: None,
             cancel: None,
             known_bytes: 0,
             held_bytes: 0,
@@ -65,6 +68,15 @@ impl<'a> Firing<'a> {
         match &self.cancel {
             Some(cancel) if cancel.load(Ordering::Relaxed) => Err(CheckError::Cancelled),
             _ => Ok(()),
+        }
+    }
+
+    /// Says how many states the component in work has.
+    pub fn report(&self, states: usize) {
+        if let Some(progress) = &self.progress {
+            let pairs = states as u64;
+            let memory_bytes = self.memory_bytes();
+            progress(&super::Progress { compiling: true, pairs, memory_bytes, ..Default::default() });
         }
     }
 
@@ -152,9 +164,13 @@ impl<'a> Firing<'a> {
             }
             Process::Sequence(left, right) => {
                 let mut list = Vec::new();
+                let skip = self.arena.skip();
                 for &(e, next) in self.transitions(left)?.iter() {
                     list.push(match e {
                         EventId::TICK => (EventId::TAU, right),
+                        // `SKIP ; Q` only has the `τ` to `Q`, and `SKIP ; Q = Q` in every model. FDR's counts of states say that
+                        // it does the same. Not where the sequence begins: `P = SKIP ; P` diverges.
+                        _ if next == skip => (e, right),
                         _ => (e, self.arena.sequence(next, right)),
                     });
                 }
@@ -370,7 +386,12 @@ impl<'a> Firing<'a> {
         let mut list = Vec::new();
         for (i, own) in moves.iter().enumerate() {
             for &(e, next) in own.iter() {
-                if !e.is_visible() {
+                if e == EventId::TICK && joint(i, e) && takes_part(i, e) {
+                    let ready = |m: &Arc<[Transition]>| m.iter().any(|&(f, _)| f == EventId::TICK);
+                    if i == 0 && moves.iter().all(ready) {
+                        list.push((EventId::TICK, omega));
+                    }
+                } else if !e.is_visible() {
                     let mut all = operands.to_vec();
                     all[i] = if e == EventId::TICK { omega } else { next };
                     list.push((EventId::TAU, rebuild(self.arena, all)));

@@ -7,6 +7,7 @@
 //! The way in is [`check`], or a [`Checker`] for several assertions of one script.
 
 pub mod bisimulation;
+mod branches;
 pub mod check;
 pub mod combinator;
 pub mod compile;
@@ -16,10 +17,12 @@ pub mod determinism;
 pub mod divergence;
 pub mod explicate;
 pub mod firing;
+mod inside;
 pub mod layout;
 pub mod machine;
 pub mod model;
 pub mod normal;
+pub mod probe;
 pub mod reduction;
 pub mod render;
 pub mod room;
@@ -34,5 +37,6 @@ pub mod witness;
 
 pub use check::{Checker, check};
 pub use verdict::{
-    Behaviour, CheckError, CheckOptions, Component, Counterexample, Outcome, Progress, Statistics, Step,
+    Behaviour, CheckError, CheckOptions, Component, Counterexample, Inner, Outcome, Progress, Statistics,
+    Step,
 };

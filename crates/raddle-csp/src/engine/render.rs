@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::verdict::{Behaviour, Counterexample, Outcome, Step};
+use super::verdict::{Behaviour, Counterexample, Inner, Outcome, Step};
 use crate::process::{EventId, EventTable};
 
 fn names(events: &EventTable, list: &[EventId]) -> Vec<String> {
@@ -71,31 +71,114 @@ pub fn trace(events: &EventTable, list: &[EventId]) -> String {
     format!("<{}>", names(events, list).join(", "))
 }
 
-/// Several lines: the trace, the violation, and what each component did.
+/// Longest part of a run that is recognised as a loop, and how often it has to come to be folded.
+const LOOP_LENGTH_MAX: usize = 24;
+const LOOP_TIMES_MIN: usize = 3;
+
+/// Writes repetitions once: `a, b, a, b, a, b` is `(a, b) 3 times`. Of all loops that start at a place the one that
+/// covers most is folded.
+fn folded(list: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < list.len() {
+        let times = |length: usize| {
+            let unit = &list[at..at + length];
+            list[at..].chunks(length).take_while(|chunk| *chunk == unit).count()
+        };
+        let longest = LOOP_LENGTH_MAX.min((list.len() - at) / LOOP_TIMES_MIN);
+        let best = (1..=longest)
+            .map(|length| (times(length), length))
+            .filter(|&(times, _)| times >= LOOP_TIMES_MIN)
+            .max_by_key(|&(times, length)| (times * length, std::cmp::Reverse(length)));
+        match best {
+            Some((times, 1)) => {
+                out.push(format!("{} {times} times", list[at]));
+                at += times;
+            }
+            Some((times, length)) => {
+                out.push(format!("({}) {times} times", list[at..at + length].join(", ")));
+                at += times * length;
+            }
+            None => {
+                out.push(list[at].clone());
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+fn folded_trace(events: &EventTable, list: &[EventId]) -> String {
+    format!("<{}>", folded(&names(events, list)).join(", "))
+}
+
+/// Most lines of the list of steps.
+const STEP_LINES_MAX: usize = 60;
+
+/// Several lines: the trace, the violation, what each component did, and, where steps are hidden, in which order.
 pub fn text(events: &EventTable, counterexample: &Counterexample) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "after {}", trace(events, &counterexample.trace));
+    let _ = writeln!(out, "after {}", folded_trace(events, &counterexample.trace));
     let _ = writeln!(out, "{}", sentence(events, &counterexample.behaviour));
     let width = counterexample.components.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).min(40);
-    if counterexample.components.len() > 1 {
+    let inside = counterexample.components.iter().any(|c| !c.inside.is_empty());
+    if counterexample.components.len() > 1 || inside {
         let _ = writeln!(out, "components:");
         for (i, component) in counterexample.components.iter().enumerate() {
-            let own = names(events, &own_events(&counterexample.path, i));
-            let _ = writeln!(out, "  {:width$}  <{}>", component.name, own.join(", "));
+            let own = folded_trace(events, &own_events(&counterexample.path, i));
+            let _ = writeln!(out, "  {:width$}  {own}", component.name);
+            inner_lines(events, &component.inside, 2, &mut out);
         }
+    }
+    let hidden = counterexample.path.iter().any(|s| s.event == EventId::TAU && !s.parts.is_empty());
+    if counterexample.components.len() > 1 && hidden {
+        let _ = writeln!(out, "steps:");
+        step_lines(events, counterexample, &counterexample.path, &mut out);
     }
     if let Behaviour::Divergence { cycle } = &counterexample.behaviour {
         let _ = writeln!(out, "loop:");
-        for step in cycle {
+        step_lines(events, counterexample, cycle, &mut out);
+    }
+    out
+}
+
+fn inner_lines(events: &EventTable, list: &[Inner], depth: usize, out: &mut String) {
+    let width = list.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).min(40);
+    for inner in list {
+        let own = folded_trace(events, &inner.trace);
+        let _ = writeln!(out, "{:indent$}{:width$}  {own}", "", inner.name, indent = 2 * depth);
+        inner_lines(events, &inner.inside, depth + 1, out);
+    }
+}
+
+/// One line a step; repetitions are folded, and the middle of what is still too long is left out.
+fn step_lines(events: &EventTable, counterexample: &Counterexample, path: &[Step], out: &mut String) {
+    let lines: Vec<String> = path
+        .iter()
+        .map(|step| {
             let parts: Vec<String> = step
                 .parts
                 .iter()
                 .map(|&(c, e)| format!("{} does {}", counterexample.components[c].name, events.name(e)))
                 .collect();
-            let _ = writeln!(out, "  {}", if parts.is_empty() { "τ".into() } else { parts.join(", ") });
+            let whole = events.name(step.event).to_string();
+            match (step.event, parts.is_empty()) {
+                (EventId::TAU, false) => parts.join(", "),
+                (_, true) => whole,
+                _ => format!("{whole}: {}", parts.join(", ")),
+            }
+        })
+        .collect();
+    let lines = folded(&lines);
+    let left_out = lines.len().saturating_sub(STEP_LINES_MAX);
+    for (i, line) in lines.iter().enumerate() {
+        let middle = left_out > 0 && i >= STEP_LINES_MAX / 2 && i < STEP_LINES_MAX / 2 + left_out;
+        if middle && i == STEP_LINES_MAX / 2 {
+            let _ = writeln!(out, "  … {left_out} more");
+        } else if !middle {
+            let _ = writeln!(out, "  {line}");
         }
     }
-    out
 }
 
 /// The events of one component along a path, its `τ`s left out.
@@ -149,7 +232,11 @@ pub fn json(events: &EventTable, counterexample: &Counterexample) -> Value {
         .enumerate()
         .map(|(i, c)| {
             let own = names(events, &own_events(&counterexample.path, i));
-            json!({ "name": c.name, "states": c.states, "trace": own })
+            let mut entry = json!({ "name": c.name, "states": c.states, "trace": own });
+            if !c.inside.is_empty() {
+                entry["inside"] = inner_json(events, &c.inside);
+            }
+            entry
         })
         .collect();
     json!({
@@ -158,6 +245,14 @@ pub fn json(events: &EventTable, counterexample: &Counterexample) -> Value {
         "path": steps(&counterexample.path),
         "components": components,
     })
+}
+
+fn inner_json(events: &EventTable, list: &[Inner]) -> Value {
+    let entry = |inner: &Inner| {
+        let inside = inner_json(events, &inner.inside);
+        json!({ "name": inner.name, "trace": names(events, &inner.trace), "inside": inside })
+    };
+    list.iter().map(entry).collect()
 }
 
 /// An outcome as JSON: `holds`, `counterexamples`, `statistics`.
@@ -186,6 +281,19 @@ pub fn outcome_json(events: &EventTable, outcome: &Outcome) -> Value {
 const ROW: usize = 34;
 const COLUMN: usize = 96;
 const TOP: usize = 70;
+/// Pixels after which the timelines go on below.
+const WIDTH_MAX: usize = 1600;
+/// Characters of a line of text at the top.
+const HEAD_LENGTH_MAX: usize = 190;
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= HEAD_LENGTH_MAX {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(HEAD_LENGTH_MAX - 1).collect();
+    short.push('…');
+    short
+}
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -210,11 +318,17 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
         .clamp(5, 40)
         * 8
         + 24;
-    let sentence = sentence(events, &counterexample.behaviour);
-    let width = (label_width + (steps.len() + 1) * COLUMN).max(sentence.chars().count() * 8 + 40);
-    let height = TOP + (rows.len() + 1) * ROW + 60;
-    let x = |column: usize| label_width + column * COLUMN + COLUMN / 2;
-    let y = |row: usize| TOP + row * ROW;
+    let sentence = shortened(&sentence(events, &counterexample.behaviour));
+    let head = shortened(&format!("after {}", folded_trace(events, &counterexample.trace)));
+    // Long runs are wrapped like text: bands of as many steps as fit, one below the other.
+    let per_band = (WIDTH_MAX.saturating_sub(label_width) / COLUMN).max(2) - 1;
+    let bands = steps.len().div_ceil(per_band).max(1);
+    let band_height = (rows.len() + 1) * ROW + 40;
+    let text_width = sentence.chars().count().max(head.chars().count()) * 8 + 40;
+    let width = (label_width + (steps.len().min(per_band) + 1) * COLUMN).max(text_width);
+    let height = TOP + bands * band_height + 20;
+    let x = |column: usize| label_width + column % per_band * COLUMN + COLUMN / 2;
+    let y = |row: usize, column: usize| TOP + column / per_band * band_height + row * ROW;
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -226,24 +340,29 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
         escaped(&format!("{} {sentence}", trace(events, &counterexample.trace)))
     );
     let _ = writeln!(out, r##"<rect width="100%" height="100%" fill="#ffffff"/>"##);
-    let _ = writeln!(
-        out,
-        r#"<text x="12" y="24" font-size="14">after {}</text>"#,
-        escaped(&trace(events, &counterexample.trace))
-    );
+    let _ = writeln!(out, r#"<text x="12" y="24" font-size="14">{}</text>"#, escaped(&head));
     let _ =
         writeln!(out, r##"<text x="12" y="44" font-size="14" fill="#b00020">{}</text>"##, escaped(&sentence));
     let names = std::iter::once("system".to_string())
         .chain(rows.iter().map(|&c| counterexample.components[c].name.clone()));
-    for (row, name) in names.enumerate() {
-        let (y, weight) = (y(row), if row == 0 { "bold" } else { "normal" });
-        let _ =
-            writeln!(out, r#"<text x="12" y="{}" font-weight="{weight}">{}</text>"#, y + 4, escaped(&name));
-        let _ = writeln!(
-            out,
-            r##"<line x1="{label_width}" y1="{y}" x2="{}" y2="{y}" stroke="#d0d0d0"/>"##,
-            label_width + steps.len() * COLUMN
-        );
+    let names: Vec<String> = names.collect();
+    for band in 0..bands {
+        let first = band * per_band;
+        let last = steps.len().min(first + per_band);
+        for (row, name) in names.iter().enumerate() {
+            let (y, weight) = (y(row, first), if row == 0 { "bold" } else { "normal" });
+            let _ = writeln!(
+                out,
+                r#"<text x="12" y="{}" font-weight="{weight}">{}</text>"#,
+                y + 4,
+                escaped(name)
+            );
+            let _ = writeln!(
+                out,
+                r##"<line x1="{label_width}" y1="{y}" x2="{}" y2="{y}" stroke="#d0d0d0"/>"##,
+                label_width + (last - first) * COLUMN
+            );
+        }
     }
     for (column, step) in steps.iter().enumerate() {
         let forbidden =
@@ -264,25 +383,77 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
             out,
             r#"<line x1="{0}" y1="{1}" x2="{0}" y2="{2}" stroke="{colour}" stroke-dasharray="3 3"/>"#,
             x(column),
-            y(0),
-            y(last)
+            y(0, column),
+            y(last, column)
         );
         for (row, event) in std::iter::once((0, step.event)).chain(places) {
-            let _ = writeln!(out, r#"<circle cx="{}" cy="{}" r="4" fill="{colour}"/>"#, x(column), y(row));
+            let _ = writeln!(
+                out,
+                r#"<circle cx="{}" cy="{}" r="4" fill="{colour}"/>"#,
+                x(column),
+                y(row, column)
+            );
             let _ = writeln!(
                 out,
                 r#"<text x="{}" y="{}" text-anchor="middle" fill="{colour}">{}</text>"#,
                 x(column),
-                y(row) - 8,
+                y(row, column) - 8,
                 escaped(&events.name(event).to_string())
             );
         }
     }
     if !cycle.is_empty() {
-        let (from, to, y) = (x(loop_start), x(steps.len() - 1), y(rows.len()) + 20);
-        let _ = writeln!(out, r##"<line x1="{from}" y1="{y}" x2="{to}" y2="{y}" stroke="#b00020"/>"##);
-        let _ = writeln!(out, r##"<text x="{from}" y="{}" fill="#b00020">for ever</text>"##, y + 16);
+        let mut start = loop_start;
+        while start < steps.len() {
+            let end = steps.len().min((start / per_band + 1) * per_band);
+            let (from, to, y) = (x(start), x(end - 1), y(rows.len(), start) + 20);
+            let _ = writeln!(out, r##"<line x1="{from}" y1="{y}" x2="{to}" y2="{y}" stroke="#b00020"/>"##);
+            let _ = writeln!(out, r##"<text x="{from}" y="{}" fill="#b00020">for ever</text>"##, y + 16);
+            start = end;
+        }
     }
     out.push_str("</svg>\n");
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn repetitions_are_folded() {
+        assert_eq!(folded(&list("a b a b c")).join(" "), "a b a b c");
+        assert_eq!(folded(&list("x a b a b a b c")).join(" "), "x (a, b) 3 times c");
+        assert_eq!(folded(&list("a a a a b")).join(" "), "a 4 times b");
+        assert_eq!(folded(&vec!["t".to_owned(); 75]).join(" "), "t 75 times");
+        assert!(folded(&[]).is_empty());
+    }
+
+    /// What is folded stands for what it was folded from.
+    #[test]
+    fn folding_loses_nothing() {
+        let mut random = crate::semantics::random::Random::new(7);
+        for _ in 0..2_000 {
+            let plain: Vec<String> =
+                (0..random.below(40)).map(|_| ["a", "b"][random.below(2)].to_owned()).collect();
+            let mut again = Vec::new();
+            for entry in folded(&plain) {
+                match entry.strip_suffix(" times").and_then(|e| e.rsplit_once(' ')) {
+                    None => again.push(entry),
+                    Some((unit, times)) => {
+                        let unit = unit.trim_matches(['(', ')']).split(", ");
+                        let unit: Vec<String> = unit.map(str::to_owned).collect();
+                        for _ in 0..times.parse::<usize>().expect("a number") {
+                            again.extend(unit.iter().cloned());
+                        }
+                    }
+                }
+            }
+            assert_eq!(again, plain);
+        }
+    }
 }

@@ -14,7 +14,8 @@
 //! Termination needs one trick. The `✓` of an operand of a parallel composition becomes a `τ` that leaves the operand in
 //! `Ω`; the composition does `✓` when all are there. [`OMEGA`] is a pseudo-event that a leaf offers in `Ω` and that
 //! changes nothing; "all operands offer `OMEGA`" is the test. A parallel composition below another one would change
-//! nothing by its `✓`, so the outer one drops that rule and tests the inner leaves directly. This skips a `τ` from the
+//! nothing by its `✓`, so the outer one drops that rule and tests the inner leaves directly. (In timed sections operands
+//! do `✓` together; there it is an event like the others.) This skips a `τ` from the
 //! firing rules and is the only difference: the skipped state has that `τ` as its single transition.
 
 use rustc_hash::FxHashMap;
@@ -38,6 +39,15 @@ fn control(from: u32, to: u32) -> EventId {
     assert!(from < MODES_MAX && to < MODES_MAX, "modes are bounded by the operands of one operator");
     EventId(CONTROL | from << 15 | to)
 }
+
+/// The event by which a leaf that several branches of a choice share goes from rest to the start of branch `branch`.
+pub fn enter(branch: u32) -> EventId {
+    assert!(branch < MODES_MAX, "branches are bounded by the operands of one operator");
+    EventId(CONTROL | MODES_MAX << 15 | branch)
+}
+
+/// The most branches that may share leaves.
+pub const BRANCHES_MAX: usize = MODES_MAX as usize;
 
 /// Whether the event belongs to a controller, not to the script.
 pub fn is_control(event: EventId) -> bool {
@@ -69,11 +79,24 @@ impl Subtree {
     /// A single leaf with its machine.
     pub fn leaf(id: LeafId, machine: &Machine) -> Subtree {
         let rule = |e| Rule { parts: smallvec![(id, e)], result: e, resets: smallvec![] };
-        let mut rules: Vec<Rule> = machine.alphabet().into_iter().map(rule).collect();
+        let own = machine.alphabet().into_iter().filter(|&e| !is_control(e));
+        let mut rules: Vec<Rule> = own.map(rule).collect();
         if machine.omega().is_some() {
             rules.push(rule(OMEGA));
         }
         Subtree { rules, leaves: id.0..id.0 + 1, tick_changes_nothing: false }
+    }
+
+    /// The same rules over leaves that stand `by` places further on.
+    pub fn moved(mut self, by: u32) -> Subtree {
+        if by > 0 {
+            for rule in &mut self.rules {
+                rule.parts.iter_mut().for_each(|(leaf, _)| leaf.0 += by);
+                rule.resets.iter_mut().for_each(|leaf| leaf.0 += by);
+            }
+            self.leaves = self.leaves.start + by..self.leaves.end + by;
+        }
+        self
     }
 
     /// Hiding and renaming: each visible result becomes each of `images`.
@@ -122,6 +145,11 @@ pub enum Sharing<'a> {
 /// Parallel composition.
 pub fn compose(children: Vec<Subtree>, sharing: &Sharing<'_>, name: &str) -> Result<Subtree, CheckError> {
     let leaves = span(&children);
+    // Operands that terminate together do `✓` like a shared event; `Ω` is only what an outer operator asks for.
+    let joint_tick = match sharing {
+        Sharing::Common(set) => set.contains(EventId::TICK),
+        Sharing::Alphabets(sets) => sets.iter().all(|set| set.contains(EventId::TICK)),
+    };
     let mut rules: Vec<Rule> = Vec::new();
     let mut shared: FxHashMap<EventId, Vec<Vec<&Rule>>> = FxHashMap::default();
     for (i, child) in children.iter().enumerate() {
@@ -129,6 +157,7 @@ pub fn compose(children: Vec<Subtree>, sharing: &Sharing<'_>, name: &str) -> Res
             let e = rule.result;
             match e {
                 EventId::TAU => rules.push(rule.clone()),
+                EventId::TICK if joint_tick => group(&mut shared, e, children.len(), i).push(rule),
                 EventId::TICK if child.tick_changes_nothing => {}
                 EventId::TICK => rules.push(Rule { result: EventId::TAU, ..rule.clone() }),
                 OMEGA => group(&mut shared, e, children.len(), i).push(rule),
@@ -164,13 +193,13 @@ pub fn compose(children: Vec<Subtree>, sharing: &Sharing<'_>, name: &str) -> Res
             }
         }
         for rule in joint {
-            if event == OMEGA {
+            if event == OMEGA && !joint_tick {
                 rules.push(Rule { result: EventId::TICK, ..rule.clone() });
             }
             rules.push(rule);
         }
     }
-    Ok(Subtree { rules, leaves, tick_changes_nothing: true })
+    Ok(Subtree { rules, leaves, tick_changes_nothing: !joint_tick })
 }
 
 fn group<'m, 'r>(
@@ -301,15 +330,22 @@ pub fn external_choice(controller: LeafId, children: Vec<Subtree>) -> (Subtree, 
     switch.finish(children[0].leaves.start..controller.0 + 1, done)
 }
 
-/// `|~|`.
-pub fn internal_choice(controller: LeafId, children: Vec<Subtree>) -> (Subtree, Machine) {
+/// The steps by which the leaves that branches share go to the start of one of them.
+pub type Entry = SmallVec<[(LeafId, EventId); 3]>;
+
+/// `|~|`. Each child stands for as many branches as it has entries.
+pub fn internal_choice(controller: LeafId, children: Vec<(Subtree, Vec<Entry>)>) -> (Subtree, Machine) {
     let done = children.len() as u32 + 1;
     let mut switch = Switch::new(controller, done + 1);
-    for (i, child) in children.iter().enumerate() {
-        switch.step(0, i as u32 + 1, EventId::TAU, &[]);
+    for (i, (child, entries)) in children.iter().enumerate() {
+        for entry in entries {
+            let parts = entry.clone();
+            let rule = Rule { parts, result: EventId::TAU, resets: smallvec![] };
+            switch.add(&rule, 0, i as u32 + 1, EventId::TAU, &[]);
+        }
         switch.run(child, i as u32 + 1, done);
     }
-    switch.finish(children[0].leaves.start..controller.0 + 1, done)
+    switch.finish(children[0].0.leaves.start..controller.0 + 1, done)
 }
 
 /// `P [> Q`.

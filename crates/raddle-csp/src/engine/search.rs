@@ -32,6 +32,8 @@ use super::reduction::{Chosen, Reduction};
 use super::store::{Layer, Store};
 use super::table::{INSERT_KEYS_MAX, hash};
 use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
+use super::witness::Taken;
+use super::{divergence, probe};
 
 /// Pairs a worker takes at a time: at most, and, so that all finish a small pass together, at least.
 const CHUNK_PAIRS_MAX: usize = 512;
@@ -65,6 +67,9 @@ pub enum Fault {
     Divergence,
 }
 
+/// The layer of a pair that a probe found.
+pub const PROBED: usize = usize::MAX;
+
 /// A faulty pair and the layer it was found in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation<const W: usize> {
@@ -97,6 +102,8 @@ pub struct Search<'m, const W: usize> {
     pub store: Store<W>,
     pub layers: Vec<Layer>,
     pub plies: Vec<Ply>,
+    /// The way to a deadlock that a probe found.
+    pub probed: Option<Vec<Taken<W>>>,
     started: Instant,
     memory_bytes_max: u64,
     transitions: AtomicU64,
@@ -184,6 +191,7 @@ impl<'m, const W: usize> Search<'m, W> {
             store,
             layers: Vec::new(),
             plies: Vec::new(),
+            probed: None,
             started: Instant::now(),
             memory_bytes_max: 0,
             transitions: AtomicU64::new(0),
@@ -212,8 +220,9 @@ impl<'m, const W: usize> Search<'m, W> {
         assert!(self.store.insert(0, &[(hash(&initial), initial)]), "a new store has room");
         let mut layer = self.finish_layer()?;
         let taus = self.model.may_have_taus();
-        let loops = self.claims.divergences && super::divergence::possible(self.model);
+        let loops = self.claims.divergences && divergence::possible(self.model);
         let mut found: Faults<W> = Vec::new();
+        let mut next_probe = self.probes(wanted).then_some(probe::FIRST_PAIRS);
         while !layer.is_empty() {
             let first = self.layers.len();
             self.layers.push(layer);
@@ -225,12 +234,15 @@ impl<'m, const W: usize> Search<'m, W> {
                 more = !next.is_empty();
                 if more {
                     self.layers.push(next);
+                    if let Some(fault) = self.probe(&mut next_probe)? {
+                        return Ok(vec![fault]);
+                    }
                 }
             }
             let ply = Ply { first, end: self.layers.len() };
             self.plies.push(ply);
             let mut here: FxHashMap<Fault, Violation<W>> = FxHashMap::default();
-            if loops && let Some(violation) = super::divergence::find(self, ply)? {
+            if loops && let Some(violation) = divergence::find(self, ply)? {
                 here.insert(Fault::Divergence, violation);
             }
             self.pass(&mut workers, ply.first..ply.end, Pass::Visibles)?;
@@ -253,10 +265,33 @@ impl<'m, const W: usize> Search<'m, W> {
             if found.len() >= wanted {
                 break;
             }
+            if found.is_empty()
+                && let Some(fault) = self.probe(&mut next_probe)?
+            {
+                return Ok(vec![fault]);
+            }
         }
         found.truncate(wanted);
         self.memory_bytes_max = self.memory_bytes_max.max(self.store.memory_bytes());
         Ok(found)
+    }
+
+    /// Whether a directed search may look for deadlocks beside this one.
+    fn probes(&self, wanted: usize) -> bool {
+        let anything = matches!(self.specification, Specification::Anything);
+        self.claims.deadlocks && anything && wanted == 1 && !self.options.shortest
+    }
+
+    /// Lets a directed search look for a deadlock if enough pairs have been found since the last time.
+    fn probe(&mut self, next: &mut Option<u64>) -> Result<Option<(Fault, Violation<W>)>, CheckError> {
+        let pairs = self.store.state_count();
+        let Some(at) = next.filter(|&at| pairs >= at) else { return Ok(None) };
+        *next = Some((at * probe::GROWTH).max(pairs));
+        let Some(steps) = probe::deadlock(self, pairs)? else { return Ok(None) };
+        let key = steps.last().map_or_else(|| self.model.initial(), |step| step.to);
+        self.probed = Some(steps);
+        self.memory_bytes_max = self.memory_bytes_max.max(self.store.memory_bytes());
+        Ok(Some((Fault::Deadlock, Violation { key, layer: PROBED })))
     }
 
     /// Sizes so far; compile time and bits are the caller's to fill in.
@@ -407,6 +442,7 @@ impl<'m, const W: usize> Search<'m, W> {
         }
         if let Some(progress) = &self.options.progress {
             progress(&Progress {
+                compiling: false,
                 plies: self.plies.len() as u64,
                 pairs,
                 transitions: self.transitions.load(Ordering::Relaxed),

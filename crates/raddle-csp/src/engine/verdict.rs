@@ -29,6 +29,9 @@ pub struct CheckOptions {
     /// Leaf processes whose terms, definitions and transitions need more bytes than this are an error, too, and so are
     /// compressions and normal forms that do. Estimated.
     pub leaf_memory_max_bytes: u64,
+    /// Whether a deadlock is to be reached by as few events as possible, also when a directed search finds another one much
+    /// earlier (see [`super::probe`]).
+    pub shortest: bool,
     /// Give up, with an error, after this many state pairs.
     pub pairs_max: Option<u64>,
     /// Called from time to time while exploring, from the thread that called `check`.
@@ -44,6 +47,7 @@ impl Default for CheckOptions {
             memory_limit_bytes: None,
             spill_folder: None,
             counterexamples: 1,
+            shortest: false,
             leaf_states_max: 2_000_000,
             leaf_memory_max_bytes: 768 << 20,
             pairs_max: None,
@@ -56,6 +60,8 @@ impl Default for CheckOptions {
 /// Where a running check is.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
+    /// Components are still being made; `pairs` are the states of the one in work.
+    pub compiling: bool,
     /// Finished plies: the visible events of the traces explored so far.
     pub plies: u64,
     /// Pairs found so far.
@@ -130,6 +136,17 @@ pub struct Component {
     pub name: String,
     /// Its states, after reduction.
     pub states: usize,
+    /// In a counterexample, for a compressed process: what its own components did.
+    pub inside: Vec<Inner>,
+}
+
+/// A component of a compressed process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inner {
+    pub name: String,
+    /// What it did, its `τ`s left out.
+    pub trace: Vec<EventId>,
+    pub inside: Vec<Inner>,
 }
 
 /// What is wrong after the trace.

@@ -7,7 +7,7 @@
 use super::combinator::{Label, TAU};
 use super::layout::Key;
 use super::model::Emit;
-use super::search::{Search, Violation};
+use super::search::{PROBED, Search, Violation};
 use super::verdict::CheckError;
 
 /// A step of the search: label, rule, and the pair it leads to.
@@ -23,6 +23,11 @@ pub fn path<const W: usize>(
     search: &Search<'_, W>,
     violation: &Violation<W>,
 ) -> Result<Vec<Taken<W>>, CheckError> {
+    if violation.layer == PROBED
+        && let Some(steps) = &search.probed
+    {
+        return Ok(steps.clone());
+    }
     let mut steps: Vec<Taken<W>> = Vec::new();
     let mut at = violation.clone();
     let mut ply =

@@ -307,7 +307,7 @@ pub enum SemanticModel {
     Traces,
     Failures,
     FailuresDivergences,
-    /// `[R= [RD= [V= [VD= [TP=`: read and refused with a message.
+    /// `[R= [RD= [V= [VD= [TP=`: read; there is no answer for the assertion.
     Unsupported,
 }
 
@@ -320,11 +320,32 @@ pub enum PartialOrder {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Property {
-    Refines { model: SemanticModel, spec: ExprId, implementation: ExprId },
-    DeadlockFree { model: SemanticModel, process: ExprId },
-    DivergenceFree { process: ExprId },
-    Deterministic { model: SemanticModel, process: ExprId },
-    HasTrace { model: SemanticModel, process: ExprId, trace: ExprId },
+    Refines {
+        model: SemanticModel,
+        spec: ExprId,
+        implementation: ExprId,
+    },
+    DeadlockFree {
+        model: SemanticModel,
+        process: ExprId,
+    },
+    DivergenceFree {
+        process: ExprId,
+    },
+    Deterministic {
+        model: SemanticModel,
+        process: ExprId,
+    },
+    HasTrace {
+        model: SemanticModel,
+        process: ExprId,
+        trace: ExprId,
+    },
+    /// FDR knows it and we do not: the assertion gets no answer, the rest of the script is not concerned.
+    Unsupported {
+        subjects: Vec<ExprId>,
+        what: Rc<str>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -333,6 +354,8 @@ pub struct Assertion {
     pub property: Property,
     pub partial_order: Option<PartialOrder>,
     pub tau_priority: Option<ExprId>,
+    /// The types and sets of `:[symmetry reduce]:`; they have to make sense and do not change the verdict.
+    pub symmetric_in: Vec<ExprId>,
     pub span: Span,
 }
 
@@ -367,6 +390,8 @@ pub enum Decl {
     Transparent(Vec<Ident>),
     Signature {
         names: Vec<Ident>,
+        /// `Eq a`, `Set b`: the class and the variable.
+        classes: Vec<(Ident, Ident)>,
         ty: TypeExpr,
     },
     Assert(Assertion),
@@ -398,6 +423,8 @@ pub struct Ast {
     decls: Vec<(Decl, Span)>,
     /// The declarations of the script in order, includes spliced in.
     pub top: Vec<DeclId>,
+    /// `True` and `False` are constructors of the script; from the declaration on, also in further expressions.
+    pub truth_is_declared: bool,
 }
 
 impl Ast {

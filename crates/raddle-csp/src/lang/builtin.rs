@@ -12,8 +12,6 @@ pub enum Visibility {
     External,
     /// After either.
     TransparentOrExternal,
-    /// Known to FDR, refused here with a message when declared or used.
-    Refused,
 }
 
 macro_rules! builtins {
@@ -118,9 +116,9 @@ builtins! {
 
     ModelCompress "model_compress" Transparent "(Proc) -> Proc",
 
-    WeakBuffer "WEAK_BUFFER" Refused "(Int, Event, {(Event, Event)}) -> Proc",
-    FailureWatchdog "failure_watchdog" Refused "(Proc, {Event}, Event) -> Proc",
-    TraceWatchdog "trace_watchdog" Refused "(Proc, {Event}, Event) -> Proc",
+    WeakBuffer "WEAK_BUFFER" Always "(Int, Event, {(Event, Event)}) -> Proc",
+    FailureWatchdog "failure_watchdog" External "(Proc, {Event}, Event) -> Proc",
+    TraceWatchdog "trace_watchdog" External "(Proc, {Event}, Event) -> Proc",
 }
 
 impl Builtin {

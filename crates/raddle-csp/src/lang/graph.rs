@@ -11,6 +11,25 @@ use crate::process::{EventId, EventTable};
 /// Most states that are drawn.
 pub const GRAPH_STATES_MAX: usize = 2_000;
 
+/// The part of a machine that can be drawn: its first `max` states in the order of their distance, and one more that
+/// stands for all others. Also how many those are.
+pub fn folded(machine: &Machine, max: usize) -> (Machine, usize) {
+    if machine.len() <= max {
+        return (machine.clone(), 0);
+    }
+    let rest = max as u32;
+    let place = |state: u32| state.min(rest);
+    let mut lists: Vec<Vec<(EventId, u32)>> = vec![Vec::new(); max + 1];
+    for state in machine.states() {
+        let from = place(state) as usize;
+        lists[from].extend(machine.from(state).iter().map(|&(e, t)| (e, place(t))).filter(|&(_, t)| {
+            // What happens among the states left out is left out, too.
+            (from as u32, t) != (rest, rest)
+        }));
+    }
+    (Machine::numbered(lists), machine.len() - max)
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -157,6 +176,16 @@ mod tests {
         let process = script.process("P").expect("a process");
         let machine = script.with_checker(&CheckOptions::default(), |c| c.machine(process, true));
         (script, machine.expect("a finite process"))
+    }
+
+    #[test]
+    fn large_machines_are_folded() {
+        let (_, machine) =
+            machine("channel a : {0..9}\nP = F(0)\nF(n) = n < 9 & a.n -> F(n+1) [] n > 0 & a.n -> F(n-1)");
+        let (small, left_out) = folded(&machine, 4);
+        assert_eq!((small.len(), left_out), (5, machine.len() - 4));
+        assert!(small.from(4).iter().all(|&(_, t)| t < 4), "nothing inside of what is left out");
+        assert_eq!(folded(&machine, 100), (machine.clone(), 0));
     }
 
     #[test]

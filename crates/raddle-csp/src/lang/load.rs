@@ -26,10 +26,21 @@ impl Files for Disk {
         if size > SOURCE_BYTES_MAX as u64 {
             return Err(format!("it has {size} bytes; at most {SOURCE_BYTES_MAX} are read"));
         }
-        let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
-        // Old scripts have accents in their comments, one byte each.
-        Ok(String::from_utf8(bytes).unwrap_or_else(|e| e.as_bytes().iter().map(|&b| char::from(b)).collect()))
+        Ok(decode(std::fs::read(path).map_err(|e| e.to_string())?))
     }
+}
+
+/// The text of a script: UTF-8, or Latin-1, because old scripts have accents in their comments, one byte each.
+pub fn decode(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| e.as_bytes().iter().map(|&b| char::from(b)).collect())
+}
+
+/// The bytes of a text in the encoding that `original` had.
+pub fn encode(text: &str, original: &[u8]) -> Vec<u8> {
+    if std::str::from_utf8(original).is_ok() {
+        return text.as_bytes().to_vec();
+    }
+    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
 }
 
 #[derive(Debug, Default)]
@@ -86,9 +97,38 @@ impl Loader<'_> {
         out
     }
 
+    /// Where FDR looks for an included file is beside the script it was started with (libcspm, `CSPM.Parser.Monad`); many
+    /// collections of scripts were written for tools that look beside the including file, so that is tried next.
+    fn located(&mut self, path: &str, span: Span) -> (PathBuf, Result<String, String>) {
+        let beside = |file: Option<&PathBuf>| {
+            let folder = file.and_then(|f| f.parent()).unwrap_or(Path::new(""));
+            folder.join(path)
+        };
+        let (root, own) = (beside(self.open.first()), beside(self.open.last()));
+        let found = self.files.read(&root);
+        if root == own {
+            return (root, found);
+        }
+        match (found, self.files.read(&own)) {
+            (Ok(text), Ok(other)) => {
+                let differ = if text == other { "" } else { ", and they differ" };
+                let message = format!("`{path}` is found in two places{differ}");
+                self.loaded.diagnostics.push(
+                    Diagnostic::warning(Stage::Syntax, span, message).note(format!(
+                        "`{}` is taken, as FDR does; not `{}`",
+                        root.display(),
+                        own.display()
+                    )),
+                );
+                (root, Ok(text))
+            }
+            (Ok(text), Err(_)) => (root, Ok(text)),
+            (Err(_), other) => (own, other),
+        }
+    }
+
     fn include(&mut self, path: &str, span: Span) -> Vec<DeclId> {
-        let including = self.open.last().cloned().unwrap_or_default();
-        let full = including.parent().unwrap_or(Path::new("")).join(path);
+        let (full, text) = self.located(path, span);
         let refuse = |message: String| Diagnostic::error(Stage::Syntax, span, message);
         if self.open.contains(&full) {
             self.loaded.diagnostics.push(refuse(format!("`{}` includes itself", full.display())));
@@ -101,7 +141,7 @@ impl Loader<'_> {
             );
             return Vec::new();
         }
-        match self.files.read(&full) {
+        match text {
             Ok(text) => {
                 let file = self.loaded.sources.add(full.display().to_string(), text);
                 self.open.push(full);
@@ -111,8 +151,9 @@ impl Loader<'_> {
             }
             Err(cause) => {
                 self.loaded.diagnostics.push(
-                    refuse(format!("cannot read `{}`: {cause}", full.display()))
-                        .note("paths are relative to the file that includes"),
+                    refuse(format!("cannot read `{}`: {cause}", full.display())).note(
+                        "paths are relative to the script that is checked, or to the file that includes",
+                    ),
                 );
                 Vec::new()
             }
@@ -139,6 +180,31 @@ mod tests {
         let loaded = load_text(&files, "a.csp", "include \"d/b.csp\"\nP = Q");
         assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
         assert_eq!(loaded.ast.top.len(), 3);
+    }
+
+    /// libcspm, `CSPM.Parser.Monad`: the folder of the root script comes first.
+    #[test]
+    fn includes_are_looked_for_beside_the_root_script_first() {
+        let files = Memory(&[
+            ("d/b.csp", "include \"c.csp\"\nQ = R"),
+            ("d/c.csp", "R = STOP"),
+            ("c.csp", "R = SKIP"),
+        ]);
+        let loaded = load_text(&files, "a.csp", "include \"d/b.csp\"\nP = Q");
+        let messages: Vec<_> = loaded.diagnostics.iter().map(|d| d.message.as_str()).collect();
+        assert_eq!(messages, ["`c.csp` is found in two places, and they differ"]);
+        assert!(!loaded.diagnostics[0].is_error());
+        let names: Vec<_> = loaded.sources.files().map(|f| f.name.to_string()).collect();
+        assert_eq!(names, ["a.csp", "d/b.csp", "c.csp"]);
+    }
+
+    #[test]
+    fn latin_1_stays_latin_1() {
+        let bytes = b"-- caf\xe9\nP = STOP\n".to_vec();
+        assert_eq!(decode(bytes.clone()), "-- caf\u{e9}\nP = STOP\n");
+        assert_eq!(encode(&decode(bytes.clone()), &bytes), bytes);
+        let utf8 = "-- caf\u{e9}\n".as_bytes().to_vec();
+        assert_eq!(encode(&decode(utf8.clone()), &utf8), utf8);
     }
 
     #[test]

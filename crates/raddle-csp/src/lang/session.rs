@@ -23,8 +23,8 @@ use super::resolve::{resolve, resolve_expr};
 use super::source::{FileId, SourceMap, Span};
 use super::types::{check, check_expr};
 use crate::assertion as goal;
-use crate::engine::{CheckError, CheckOptions, Checker, Outcome};
-use crate::process::{EvalError, EventId, ProcId, Processes};
+use crate::engine::{CheckError, CheckOptions, Checker, Outcome, describe};
+use crate::process::{Definitions, EvalError, EventId, ProcId, Process, Processes};
 
 /// A script that was refused: why, and the text to show it with.
 #[derive(Debug)]
@@ -168,6 +168,11 @@ impl Script {
     fn goal(&mut self, assertion: &super::ast::Assertion) -> Result<goal::Assertion, Fault> {
         let process = |this: &mut Self, expr| this.evaluator.process(expr);
         let property = match assertion.property {
+            Property::Unsupported { ref what, .. } => {
+                let fault = Fault::new(assertion.span, format!("{what} is not supported"));
+                let note = "traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are";
+                return Err(if what.contains("model") { fault.note(note) } else { fault });
+            }
             Property::Refines { model, spec, implementation } => goal::Property::Refines {
                 model: model_of(model),
                 spec: process(self, spec)?,
@@ -205,9 +210,47 @@ impl Script {
     pub fn eval(&mut self, text: &str) -> Result<(String, String), Vec<Diagnostic>> {
         let (expr, ty, _) = self.expression(text)?;
         match self.evaluator.value(expr) {
+            Ok(Value::Process(process)) => Ok((self.show_process(process), ty)),
             Ok(value) => Ok((self.evaluator.show(&value), ty)),
             Err(fault) => Err(vec![*fault.0]),
         }
+    }
+
+    /// A process as a term: a name with what it is defined as, anything else with its operators.
+    fn show_process(&mut self, process: ProcId) -> String {
+        let mut arena = std::mem::take(&mut self.evaluator.arena);
+        let shown = match *arena.get(process) {
+            Process::Call(call) => {
+                let name = arena.call_name(call).to_owned();
+                match self.evaluator.unfold(call, &mut arena) {
+                    Ok(body) => format!("{name} = {}", describe::full(&arena, body)),
+                    Err(_) => name,
+                }
+            }
+            _ => describe::full(&arena, process),
+        };
+        self.evaluator.arena = arena;
+        shown
+    }
+
+    /// The process that an assertion is about: the implementation of a refinement.
+    pub fn subject(&mut self, index: usize) -> Result<ProcId, Diagnostic> {
+        let (_, assertion) = self.assertions[index].clone();
+        let goal = self.goal(&assertion).map_err(|fault| *fault.0)?;
+        let process = match goal.property {
+            goal::Property::Refines { implementation, .. } => implementation,
+            goal::Property::DeadlockFree { process, .. }
+            | goal::Property::DivergenceFree { process }
+            | goal::Property::Deterministic { process, .. }
+            | goal::Property::HasTrace { process, .. } => process,
+        };
+        Ok(match goal.tau_priority {
+            None => process,
+            Some(set) => {
+                let none = self.evaluator.arena.set_of([]);
+                self.evaluator.arena.prioritise(process, vec![none, set])
+            }
+        })
     }
 
     /// Evaluates an expression of type process in the scope of the script.

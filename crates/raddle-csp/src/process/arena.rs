@@ -76,6 +76,12 @@ impl Processes {
         self.set(events.into_iter().collect())
     }
 
+    /// The set with `✓` added, see [`Process::Parallel`].
+    pub fn with_tick(&mut self, set: EventSetId) -> EventSetId {
+        let set = self.events_of(set).with_tick();
+        self.set(set)
+    }
+
     pub fn events_of(&self, set: EventSetId) -> &EventSet {
         &self.sets[set.0 as usize]
     }

@@ -135,6 +135,11 @@ impl EventSet {
         &self.0
     }
 
+    /// The set with `✓` added: for parallel operators whose operands terminate together.
+    pub fn with_tick(&self) -> EventSet {
+        EventSet([EventId::TICK].into_iter().chain(self.iter().filter(|e| e.is_visible())).collect())
+    }
+
     pub fn union(&self, other: &EventSet) -> EventSet {
         self.iter().chain(other.iter()).collect()
     }

@@ -1,6 +1,5 @@
 //! `raddle csp`: check, explore and format CSPM scripts.
 
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,18 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use raddle_csp::assertion::{Assertion, Property, SemanticModel};
-use raddle_csp::engine::walk::Walk;
-use raddle_csp::engine::{CheckOptions, Outcome, Progress, Step, render};
+use raddle_csp::engine::{CheckOptions, Outcome, Progress, render};
 use raddle_csp::lang::diagnostic::{self, Diagnostic};
 use raddle_csp::lang::eval::Limits;
 use raddle_csp::lang::format::format;
-use raddle_csp::lang::graph::{GRAPH_STATES_MAX, dot, svg};
+use raddle_csp::lang::graph::{GRAPH_STATES_MAX, dot, folded, svg};
+use raddle_csp::lang::load::{decode, encode};
 use raddle_csp::lang::session::{Refused, Script};
 use raddle_csp::lang::source::SourceMap;
 use raddle_csp::process::EventId;
 use serde_json::{Value, json};
 
 use super::{Ctx, Exit};
+
+mod trace;
 
 /// Check refinement of CSP processes written in CSPM.
 ///
@@ -30,6 +31,7 @@ use super::{Ctx, Exit};
 ///   raddle csp states model.csp 'SYSTEM'
 ///   raddle csp graph model.csp 'PHIL(0)' --svg > phil.svg
 ///   raddle csp trace model.csp 'SYSTEM'
+///   raddle csp trace model.csp --assert 2
 ///   raddle csp eval '{x * x | x <- {1..5}}'
 ///   raddle csp fmt --check *.csp
 #[derive(clap::Args)]
@@ -48,7 +50,7 @@ enum What {
     /// Draw the transition graph of a process.
     Graph(GraphArgs),
     /// Explore a process step by step.
-    Trace(ProcessArgs),
+    Trace(trace::TraceArgs),
     /// Evaluate an expression and say its type.
     Eval(EvalArgs),
     /// Bring scripts into one form; comments and line breaks stay.
@@ -84,7 +86,7 @@ struct Effort {
     #[arg(long, value_name = "N", default_value_t = default_workers())]
     workers: usize,
     /// Keep states in memory up to this size, then on disk (e.g. 500M, 4G); three quarters of what is free if not given.
-    /// Components have to fit, too; 768M if not given.
+    /// Components have to fit, too; into a quarter of what is free if not given.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory_limit: Option<u64>,
     /// Folder for states on disk; the system's temporary folder if not given.
@@ -93,9 +95,12 @@ struct Effort {
     /// Give up after this many states.
     #[arg(long, value_name = "N")]
     states_max: Option<u64>,
-    /// Refuse components with more states than this; a component with an unbounded parameter has infinitely many.
-    #[arg(long, value_name = "N", default_value_t = CheckOptions::default().leaf_states_max)]
-    component_states_max: usize,
+    /// Refuse components with more states than this; as many as fit in their share of the memory if not given.
+    #[arg(long, value_name = "N")]
+    component_states_max: Option<usize>,
+    /// Look for a deadlock with as few events as possible, even if another one is found much earlier.
+    #[arg(long)]
+    shortest: bool,
 }
 
 #[derive(clap::Args)]
@@ -175,7 +180,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         What::Check(args) => check(args, ctx),
         What::States(args) => states(args, ctx),
         What::Graph(args) => graph(args, ctx),
-        What::Trace(args) => trace(args, ctx),
+        What::Trace(args) => trace::trace(args, ctx),
         What::Eval(args) => eval(args, ctx),
         What::Fmt(args) => fmt(args),
     }
@@ -226,6 +231,15 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
         .context("cannot watch for Ctrl-C")?;
     let progress = spinner.cloned().map(|bar| {
         Arc::new(move |p: &Progress| {
+            if p.compiling {
+                bar.set_message(format!(
+                    "compiling, {} states of a component, {}",
+                    HumanCount(p.pairs),
+                    HumanBytes(p.memory_bytes)
+                ));
+                bar.tick();
+                return;
+            }
             let rate = p.pairs as f64 / p.elapsed.as_secs_f64().max(0.001);
             bar.set_message(format!(
                 "ply {}, {} states, {} states/s, {}",
@@ -237,13 +251,15 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
             bar.tick();
         }) as Arc<dyn Fn(&Progress) + Send + Sync>
     });
+    let component_bytes = component_memory(effort.memory_limit);
     Ok(CheckOptions {
         workers: effort.workers,
         memory_limit_bytes: effort.memory_limit.or_else(|| Some(free_memory()? / 4 * 3)),
         spill_folder: effort.spill_folder.clone(),
         pairs_max: effort.states_max,
-        leaf_states_max: effort.component_states_max,
-        leaf_memory_max_bytes: component_memory(effort.memory_limit),
+        leaf_states_max: effort.component_states_max.unwrap_or_else(|| component_states(component_bytes)),
+        leaf_memory_max_bytes: component_bytes,
+        shortest: effort.shortest,
         progress,
         cancel: Some(cancel),
         ..CheckOptions::default()
@@ -253,12 +269,20 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
 /// Room for components whatever the limit: they have to be in memory.
 const COMPONENT_BYTES_MIN: u64 = 16 << 20;
 
-/// What components, compressions and normal forms may take: the limit asked for, or a quarter of the memory that is
-/// free, but not more than the library's own limit.
+/// What components, compressions and normal forms may take: the limit asked for, or a quarter of the memory that is free.
 fn component_memory(limit: Option<u64>) -> u64 {
     let usual = CheckOptions::default().leaf_memory_max_bytes;
-    let wanted = limit.or_else(|| Some((free_memory()? / 4).min(usual))).unwrap_or(usual);
+    let wanted = limit.or_else(|| Some(free_memory()? / 4)).unwrap_or(usual);
     wanted.max(COMPONENT_BYTES_MIN)
+}
+
+/// About what a state of a component takes while it is explored: its term, its transitions, its number.
+const COMPONENT_STATE_BYTES: u64 = 256;
+
+/// How many states a component may have in that much memory; never fewer than the library allows by itself.
+fn component_states(bytes: u64) -> usize {
+    let fitting = usize::try_from(bytes / COMPONENT_STATE_BYTES).unwrap_or(usize::MAX);
+    fitting.max(CheckOptions::default().leaf_states_max)
 }
 
 /// The memory that is free now, where the system tells. Three quarters of it are for states: rather slow on disk than
@@ -496,15 +520,20 @@ fn graph(args: GraphArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
             return refuse(&script, &args.file, &[diagnostic], false, ctx);
         }
     };
-    if machine.len() > GRAPH_STATES_MAX {
-        bail!(
-            "{} has {} states; at most {GRAPH_STATES_MAX} are drawn. Draw one of its components instead",
-            args.process,
-            machine.len()
-        );
+    let (machine, left_out) = folded(&machine, GRAPH_STATES_MAX);
+    let mut title = args.process.clone();
+    if left_out > 0 {
+        title = format!("{title} (state {GRAPH_STATES_MAX} stands for {left_out} more)");
+        if !ctx.quiet {
+            eprintln!(
+                "raddle: {} has {} states; the {left_out} farthest are drawn as one",
+                args.process,
+                GRAPH_STATES_MAX + left_out
+            );
+        }
     }
     let draw = if args.svg { svg } else { dot };
-    let text = draw(&script.arena().events, &machine, &args.process);
+    let text = draw(&script.arena().events, &machine, &title);
     match &args.output {
         Some(path) => {
             std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?
@@ -512,76 +541,6 @@ fn graph(args: GraphArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         None => print!("{text}"),
     }
     Ok(Exit::Clean)
-}
-
-// ---- trace
-
-fn trace(args: ProcessArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
-    let Some(mut script) = load(&args.file, args.json, ctx) else { return Ok(Exit::Trouble) };
-    let process = match script.process(&args.process) {
-        Ok(process) => process,
-        Err(diagnostics) => return refuse(&script, &args.file, &diagnostics, args.json, ctx),
-    };
-    let options = options(&args.effort, None)?;
-    let model = match script.with_checker(&options, |c| c.compile(process)) {
-        Ok(model) => model,
-        Err(error) => {
-            let diagnostic = script.explain(error, script.start());
-            return refuse(&script, &args.file, &[diagnostic], args.json, ctx);
-        }
-    };
-    let mut walk = Walk::new(&model);
-    let prompt = std::io::stdin().is_terminal();
-    let mut input = std::io::stdin().lock().lines();
-    loop {
-        let offers = walk.offers();
-        if args.json {
-            let shown: Vec<String> = offers.iter().map(|s| script.event_name(s.event)).collect();
-            let done: Vec<String> = walk.trace().iter().map(|&e| script.event_name(e)).collect();
-            println!("{}", json!({ "trace": done, "offers": shown, "terminated": walk.is_terminated() }));
-        } else {
-            show_offers(&script, &walk, &offers);
-        }
-        if prompt {
-            print!("step, event, u(ndo), r(estart), q(uit)> ");
-            std::io::stdout().flush()?;
-        }
-        let Some(line) = input.next() else { break };
-        match line?.trim() {
-            "q" | "quit" => break,
-            "u" | "undo" => {
-                if !walk.undo() {
-                    eprintln!("already at the start");
-                }
-            }
-            "r" | "restart" => while walk.undo() {},
-            "" => {}
-            choice => {
-                let named = || offers.iter().position(|s| script.event_name(s.event) == choice);
-                let number = choice.parse::<usize>().ok().and_then(|n| n.checked_sub(1)).or_else(named);
-                if !number.is_some_and(|n| walk.take(n)) {
-                    eprintln!("`{choice}` is not possible here");
-                }
-            }
-        }
-    }
-    Ok(Exit::Clean)
-}
-
-fn show_offers(script: &Script, walk: &Walk<'_>, offers: &[Step]) {
-    println!("{}", render::trace(&script.arena().events, &walk.trace()));
-    if offers.is_empty() {
-        println!("  {}", if walk.is_terminated() { "terminated" } else { "deadlock: nothing is possible" });
-    }
-    for (i, step) in offers.iter().enumerate() {
-        let parts: Vec<String> = step.parts.iter().map(|&(_, e)| script.event_name(e)).collect();
-        let inside = if step.event.is_visible() || parts.is_empty() {
-            String::new()
-        } else {
-            format!("  ({})", parts.join(", "))
-        };
-        println!("  {:>3}  {}{inside}", i + 1, script.event_name(step.event));
-    }
 }
 
 // ---- eval, fmt
@@ -619,8 +578,8 @@ fn fmt(args: FmtArgs) -> anyhow::Result<Exit> {
     }
     let mut changed = 0;
     for path in &args.files {
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = decode(bytes.clone());
         let formatted = format(&text);
         if formatted == text {
             continue;
@@ -629,7 +588,8 @@ fn fmt(args: FmtArgs) -> anyhow::Result<Exit> {
         if args.check {
             println!("{}", path.display());
         } else {
-            std::fs::write(path, formatted).with_context(|| format!("cannot write {}", path.display()))?;
+            std::fs::write(path, encode(&formatted, &bytes))
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
     Ok(if args.check && changed > 0 { Exit::Found } else { Exit::Clean })

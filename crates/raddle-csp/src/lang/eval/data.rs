@@ -190,7 +190,11 @@ impl Evaluator {
         while let Some(expr) = todo.pop() {
             match program.ast.expr(expr) {
                 Expr::Dot(a, b) => todo.extend([*b, *a]),
-                _ => sets.push(self.deeper(span, |this| this.field_set(expr))?),
+                _ => {
+                    let set = self.deeper(span, |this| this.field_set(expr))?;
+                    self.rectangular(&set, con, program.ast.span(expr))?;
+                    sets.push(set);
+                }
             }
         }
         let sets = Rc::new(sets);
@@ -199,6 +203,27 @@ impl Evaluator {
             self.field_sets.insert(con, sets.clone());
         }
         Ok(sets)
+    }
+
+    /// A set of dotted values in a declaration has to be a product, so that each field has values of its own: libcspm's
+    /// test `rectangular_datatype`. Sets of values of datatypes need not be.
+    fn rectangular(&self, set: &Set, con: VarId, span: Span) -> Result<()> {
+        let Set::List(list) = set else { return Ok(()) };
+        let width = list.items.first().map_or(1, |v| v.parts().len());
+        if width < 2 || list.items.iter().any(|v| v.parts().len() != width) {
+            return Ok(());
+        }
+        let sides = (0..width).map(|i| {
+            let side: std::collections::BTreeSet<&Value> = list.items.iter().map(|v| &v.parts()[i]).collect();
+            side.len()
+        });
+        if sides.fold(1usize, usize::saturating_mul) == list.items.len() {
+            return Ok(());
+        }
+        let name = &self.program.resolved.var(con).path;
+        Err(Fault::new(span, format!("the fields of `{name}` are not a product of sets")).note(
+            "every combination of their values has to be there; restrict it with `if`, a guard or a subset of events",
+        ))
     }
 
     /// Which written field the `index`-th value belongs to, and where that field begins.
@@ -241,22 +266,49 @@ impl Evaluator {
     fn next_fields(&mut self, value: &Value, span: Span) -> Result<Vec<Value>> {
         let data = value.parts().last().cloned().unwrap_or(Value::Bool(false));
         let Value::Data(con, fields) = &data else { return Ok(Vec::new()) };
-        if let Some(last) = fields.items.last()
-            && !self.is_complete(last)
-        {
-            return self.next_fields(last, span);
-        }
-        let index = fields.items.len();
+        let begun = fields.items.last().filter(|last| !self.is_complete(last));
+        let index = fields.items.len() - usize::from(begun.is_some());
         let (field, start) = self.field_at(*con, index);
         let sets = self.fields_of(*con, span)?;
         let Some(set) = sets.get(field) else { return Ok(Vec::new()) };
+        if let Some(begun) = begun
+            && !self.restricts(set, begun, span)?
+        {
+            return self.next_fields(begun, span);
+        }
         let listed = self.listed_field(set, *con, field, span)?;
-        let given = &fields.items[start..];
-        Ok(listed
-            .items
-            .iter()
-            .filter_map(|v| v.parts().strip_prefix(given).map(|rest| Value::dotted(rest.to_vec())))
-            .collect())
+        let given = &fields.items[start..index];
+        let rest = |v: &Value| {
+            let rest = v.parts().strip_prefix(given)?;
+            let Some(begun) = begun else { return Some(Value::dotted(rest.to_vec())) };
+            let (first, others) = rest.split_first()?;
+            let mut open = self.begins(begun, first).then(|| self.remainder(begun, first))?;
+            open.extend_from_slice(others);
+            Some(Value::dotted(open))
+        };
+        Ok(listed.items.iter().filter_map(rest).collect())
+    }
+
+    /// Whether a field's set leaves out values of the datatype that a begun value of the field belongs to: `A.0.1` and
+    /// `A.1.0` but not `A.0.0`. Then the rest of the value depends on what the set has, not on `A` alone.
+    fn restricts(&mut self, set: &Set, begun: &Value, span: Span) -> Result<bool> {
+        let (Set::List(list), Value::Data(con, _)) = (set, begun) else { return Ok(false) };
+        let VarKind::Constructor(decl, _) = self.program.resolved.var(*con).kind else { return Ok(true) };
+        Ok(match self.type_set(decl, span)? {
+            Set::List(all) => all.items.len() != list.items.len(),
+            _ => true,
+        })
+    }
+
+    /// Whether a value begins with an incomplete one.
+    fn begins(&self, begun: &Value, whole: &Value) -> bool {
+        let (Value::Data(a, given), Value::Data(b, all)) = (begun, whole) else { return false };
+        let Some((last, front)) = given.items.split_last() else { return a == b };
+        let n = front.len();
+        a == b
+            && all.items.len() > n
+            && all.items[..n] == *front
+            && (all.items[n] == *last || (!self.is_complete(last) && self.begins(last, &all.items[n])))
     }
 
     fn listed_field(&mut self, set: &Set, con: VarId, field: usize, span: Span) -> Result<Rc<List>> {

@@ -80,6 +80,11 @@ impl Frame {
         Rc::new(Frame { slots: RefCell::new(vec![Slot::Empty; slots as usize]), parent, id })
     }
 
+    /// A frame with the same contents somewhere else.
+    pub fn moved(&self, id: u64, parent: Env) -> Rc<Frame> {
+        Rc::new(Frame { slots: RefCell::new(self.slots.borrow().clone()), parent, id })
+    }
+
     /// A frame with the same contents, for the next round of a generator.
     pub fn copy(&self, id: u64) -> Rc<Frame> {
         Rc::new(Frame { slots: RefCell::new(self.slots.borrow().clone()), parent: self.parent.clone(), id })

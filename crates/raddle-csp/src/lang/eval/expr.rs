@@ -11,6 +11,9 @@ use crate::lang::ast::{BinOp, Decl, DeclId, Expr, ExprId, Items, Stmt, UnOp};
 use crate::lang::resolve::{PatRef, Ref, VarId};
 use crate::lang::source::Span;
 
+/// Definitions of `let`s that are remembered; when there are more, all are forgotten.
+const LETS_MAX: usize = 1 << 16;
+
 impl Evaluator {
     pub(super) fn eval(&mut self, expr: ExprId, env: &Env) -> Result<Value> {
         let span = self.program.ast.span(expr);
@@ -211,9 +214,10 @@ impl Evaluator {
             (BinOp::Div | BinOp::Mod, Value::Int(_), Value::Int(0)) => {
                 return Err(Fault::new(span, "division by zero"));
             }
-            // As FDR 4: the quotient is rounded towards zero, the remainder has the sign of the dividend.
-            (BinOp::Div, Value::Int(a), Value::Int(b)) => a.checked_div(*b).map(Value::Int),
-            (BinOp::Mod, Value::Int(a), Value::Int(b)) => a.checked_rem(*b).map(Value::Int),
+            // As libcspm (`CSPM.Evaluator.Expr`, Haskell's `div` and `mod`): the quotient is rounded down, the
+            // remainder has the sign of the divisor. `(i-1) % N` is the left neighbour in a ring.
+            (BinOp::Div, Value::Int(a), Value::Int(b)) => floor_div(*a, *b).map(Value::Int),
+            (BinOp::Mod, Value::Int(a), Value::Int(b)) => Some(Value::Int(floor_mod(*a, *b))),
             (BinOp::Eq, a, b) => Some(Value::Bool(self.equal(a, b, span)?)),
             (BinOp::Ne, a, b) => Some(Value::Bool(!self.equal(a, b, span)?)),
             (BinOp::Lt, a, b) => Some(Value::Bool(self.less(a, b, true, span)?)),
@@ -289,9 +293,20 @@ impl Evaluator {
     /// The frame of a `let`: every name is delayed; processes become calls.
     fn let_frame(&mut self, id: ExprId, decls: &[DeclId], env: &Env) -> Env {
         let program = self.program.clone();
+        let known = self.let_key(id, decls, env);
+        if let Some(frame) = known.as_ref().and_then(|key| self.lets.get(key)).cloned() {
+            let number = self.fresh_id();
+            return Some(frame.moved(number, env.clone()));
+        }
         let slots = program.resolved.frames.get(&id).copied().unwrap_or(0);
         let frame = self.frame(slots, env);
         let inner: Env = Some(frame.clone());
+        if let Some(key) = known {
+            if self.lets.len() >= LETS_MAX {
+                self.lets.clear();
+            }
+            self.lets.insert(key, frame.clone());
+        }
         for &decl in decls {
             let vars = program.resolved.defines.get(&decl).map_or(&[][..], |v| &v[..]);
             match program.ast.decl(decl) {
@@ -318,6 +333,34 @@ impl Evaluator {
             }
         }
         inner
+    }
+
+    /// What the definitions of a `let` depend on: where the values of the outer variables they use are the same, so are
+    /// they. Only for processes, whose identity makes states meet (`|~| x:S @ (let P = ... within P) ; Q(x)` has one
+    /// `P`), and only where the values are there already and small.
+    fn let_key(&self, id: ExprId, decls: &[DeclId], env: &Env) -> Option<(ExprId, Vec<Value>)> {
+        let program = &self.program;
+        let defines = |decl: &DeclId| program.resolved.defines.get(decl).map_or(&[][..], |v| &v[..]);
+        if !decls.iter().flat_map(defines).any(|var| program.types.processes.contains(var)) {
+            return None;
+        }
+        let uses = program.resolved.let_uses.get(&id)?;
+        let values = uses.iter().map(|&(hops, slot)| {
+            let value = match lookup(env, hops, slot) {
+                Slot::Value(value) => value,
+                Slot::Thunk(thunk) => match &*thunk.state.borrow() {
+                    super::env::State::Done(value) => value.clone(),
+                    _ => return None,
+                },
+                Slot::Empty => return None,
+            };
+            matches!(
+                value,
+                Value::Int(_) | Value::Bool(_) | Value::Char(_) | Value::Data(..) | Value::Process(_)
+            )
+            .then_some(value)
+        });
+        Some((id, values.collect::<Option<Vec<Value>>>()?))
     }
 
     fn fill(&self, frame: &Rc<Frame>, var: VarId, value: Slot) {
@@ -415,6 +458,18 @@ impl Evaluator {
             )),
         }
     }
+}
+
+/// The quotient rounded down; nothing if it does not fit or the divisor is zero.
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+}
+
+/// What [`floor_div`] leaves: between zero and the divisor, which is not zero.
+fn floor_mod(a: i64, b: i64) -> i64 {
+    let rest = a.wrapping_rem(b);
+    if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
 }
 
 pub(super) fn overflow(span: Span) -> Fault {

@@ -142,6 +142,8 @@ pub struct Evaluator {
     declaring: Vec<VarId>,
     /// Recursive processes the evaluator made itself (waiting prefixes, `TSKIP`, `loop`), by what they are made of.
     own_loops: FxHashMap<Vec<(EventId, ProcId)>, ProcId>,
+    /// The frames of `let`s, by what their definitions depend on.
+    lets: FxHashMap<(ExprId, Vec<Value>), Rc<Frame>>,
     /// The states of the buffers.
     buffers: FxHashMap<(Rc<buffer::Kind>, Vec<EventId>), ProcId>,
     /// About how many bytes the calls hold.
@@ -169,6 +171,7 @@ impl Evaluator {
             listing: Vec::new(),
             declaring: Vec::new(),
             own_loops: FxHashMap::default(),
+            lets: FxHashMap::default(),
             buffers: FxHashMap::default(),
             bytes: 0,
             depth: 0,

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::env::{Frame, Slot};
-use super::value::{List, Set, Value};
+use super::value::{Set, Value};
 use super::{Evaluator, Result};
 use crate::lang::ast::{Pat, PatId};
 use crate::lang::resolve::PatRef;
@@ -234,54 +234,55 @@ impl Evaluator {
         next
     }
 
-    /// Matches the parts of a dot pattern with the parts of a value.
-    fn dotted(&mut self, pats: &[PatId], value: &Value, bind: Binder) -> Result<bool> {
-        let values = super::lazy::dot_parts(value);
-        let mut at = 0;
-        for (i, value) in values.iter().enumerate() {
-            if at >= pats.len() {
-                return Ok(false);
+    /// How many values one part of a dot pattern stands for: more than one only for `p @@ q`, whose sides may be dots.
+    fn part_width(&self, pat: PatId) -> usize {
+        match self.program.ast.pat(pat) {
+            Pat::As(a, b) => self.part_width(*a).max(self.part_width(*b)),
+            Pat::Dot(..) => {
+                let parts = self.dot_parts(pat);
+                let (mut at, mut width) = (0, 0);
+                while at < parts.len() {
+                    width += self.part_width(parts[at]);
+                    at = self.skip_value(&parts, at);
+                }
+                width
             }
-            let is_constructor = matches!(self.program.resolved.pat_ref(pats[at]), PatRef::Constructor(_));
-            if at + 1 == pats.len() && i + 1 < values.len() && !is_constructor {
-                let rest = super::lazy::dot_of(values[i..].to_vec());
-                return self.bindings(pats[at], &rest, bind);
-            }
-            match self.take(pats, at, value, bind)? {
-                Some(next) => at = next,
-                None => return Ok(false),
-            }
+            _ => 1,
         }
-        Ok(at == pats.len())
     }
 
-    /// Matches one value with the pattern parts from `at` on; returns where the next value's parts begin.
-    fn take(&mut self, pats: &[PatId], at: usize, value: &Value, bind: Binder) -> Result<Option<usize>> {
-        let PatRef::Constructor(var) = self.program.resolved.pat_ref(pats[at]) else {
-            let matched = self.bindings(pats[at], value, bind)?;
-            return Ok(matched.then_some(at + 1));
-        };
-        let Value::Data(con, fields) = value else { return Ok(None) };
-        if *con != var {
-            return Ok(None);
+    /// Matches the parts of a dot pattern with the parts of a value.
+    ///
+    /// A constructor is taken off the front of the value and leaves its fields there, so that the parts after it may
+    /// reach from its last field into those of the constructor around it: `B.D.x` matches `B.(D.0).true` with `0.true`
+    /// for `x`.
+    fn dotted(&mut self, pats: &[PatId], value: &Value, bind: Binder) -> Result<bool> {
+        let mut rest = super::lazy::dot_parts(value);
+        rest.reverse();
+        for (i, &pat) in pats.iter().enumerate() {
+            if let PatRef::Constructor(var) = self.program.resolved.pat_ref(pat) {
+                match rest.pop() {
+                    Some(Value::Data(con, fields)) if con == var => {
+                        rest.extend(fields.items.iter().rev().cloned());
+                    }
+                    _ => return Ok(false),
+                }
+                continue;
+            }
+            let width = if i + 1 == pats.len() { rest.len().max(1) } else { self.part_width(pat) };
+            if rest.len() < width {
+                return Ok(false);
+            }
+            let mut taken = rest.split_off(rest.len() - width);
+            taken.reverse();
+            let value = match taken.len() {
+                1 => taken.swap_remove(0),
+                _ => super::lazy::dot_of(taken),
+            };
+            if !self.bindings(pat, &value, bind)? {
+                return Ok(false);
+            }
         }
-        let mut next = at + 1;
-        let count = fields.items.len();
-        for (i, field) in fields.items.iter().enumerate() {
-            if next >= pats.len() {
-                return Ok(None);
-            }
-            let is_constructor = matches!(self.program.resolved.pat_ref(pats[next]), PatRef::Constructor(_));
-            if next + 1 == pats.len() && i + 1 < count && !is_constructor {
-                let rest = Value::Dot(Rc::new(List::new(fields.items[i..].to_vec())));
-                let matched = self.bindings(pats[next], &rest, bind)?;
-                return Ok(matched.then_some(next + 1));
-            }
-            match self.take(pats, next, field, bind)? {
-                Some(after) => next = after,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(next))
+        Ok(rest.is_empty())
     }
 }

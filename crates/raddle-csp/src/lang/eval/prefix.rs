@@ -68,7 +68,7 @@ impl Evaluator {
         };
         let mut process = last;
         for (at, value, event) in chain.into_iter().rev() {
-            let then = self.after(at, env, &value, event, process)?;
+            let then = self.after(at, env, &value, process)?;
             process = self.offer(at, vec![(event, then)])?;
         }
         Ok(process)
@@ -92,7 +92,7 @@ impl Evaluator {
                     return Err(self.wrong_kind(self.program.ast.span(prefix.then), "a process", &other));
                 }
             };
-            let then = self.after(prefix.id, prefix.env, &value, event, then)?;
+            let then = self.after(prefix.id, prefix.env, &value, then)?;
             branches.push((event, then));
             return Ok(None);
         };
@@ -103,6 +103,9 @@ impl Evaluator {
                 self.choose(prefix, at + 1, value, frame, branches)
             }
             FieldKind::Input(pat, set) | FieldKind::Choose(pat, set) => {
+                if matches!(field.kind, FieldKind::Choose(..)) {
+                    self.untimed(prefix.id, "an input with `$`", field.span)?;
+                }
                 let candidates = match set {
                     Some(set) => {
                         let span = self.program.ast.span(set);

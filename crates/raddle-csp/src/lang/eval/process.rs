@@ -63,7 +63,6 @@ impl Evaluator {
                     Ok(self.arena.sequence(p, q))
                 }
                 ProcOp::Sliding => {
-                    self.untimed(id, "`[>`", span)?;
                     let (p, q) = (self.operand(*a, env)?, self.operand(*b, env)?);
                     Ok(self.arena.sliding(p, q))
                 }
@@ -78,7 +77,7 @@ impl Evaluator {
                 let q = self.operand(*b, env)?;
                 match op {
                     SyncOp::Parallel => {
-                        let set = self.with_tock(id, set)?;
+                        let set = self.shared_with_time(id, set)?;
                         Ok(self.arena.parallel(vec![p, q], set))
                     }
                     SyncOp::SyncChoice => {
@@ -97,7 +96,7 @@ impl Evaluator {
                 let a = self.set_operand(*left_set, env)?;
                 let b = self.set_operand(*right_set, env)?;
                 let q = self.operand(*right, env)?;
-                let (a, b) = (self.with_tock(id, a)?, self.with_tock(id, b)?);
+                let (a, b) = (self.shared_with_time(id, a)?, self.shared_with_time(id, b)?);
                 Ok(self.arena.alphabetised(vec![(p, a), (q, b)]))
             }
             Expr::Linked { left, ties, stmts, right } => {
@@ -106,6 +105,7 @@ impl Evaluator {
                 let q = self.operand(*right, env)?;
                 let mut pairs = Vec::new();
                 self.comprehend(id, stmts, env, &mut |this, env| this.event_pairs(ties, env, &mut pairs))?;
+                self.unambiguous(&pairs, span)?;
                 Ok(self.arena.linked(p, pairs, q))
             }
             Expr::Hide(p, set) => {
@@ -161,7 +161,11 @@ impl Evaluator {
         span: Span,
     ) -> Result<ProcId> {
         let sync = match op {
-            RepOp::Parallel { sync } | RepOp::SyncChoice { sync } => {
+            RepOp::Parallel { sync } => {
+                let set = self.set_operand(*sync, env)?;
+                Some(self.shared_with_time(id, set)?)
+            }
+            RepOp::SyncChoice { sync } => {
                 let set = self.set_operand(*sync, env)?;
                 Some(self.with_tock(id, set)?)
             }
@@ -169,10 +173,22 @@ impl Evaluator {
         };
         let mut operands: Vec<ProcId> = Vec::new();
         let mut alphabets: Vec<EventSetId> = Vec::new();
+        let mut links: Vec<Result<Vec<(EventId, EventId)>>> = Vec::new();
+        if matches!(op, RepOp::Linked { .. }) {
+            self.untimed(id, "`[ <-> ]`", span)?;
+        }
         self.comprehend(id, stmts, env, &mut |this, env| {
             if let RepOp::Alphabetised { alphabet } = op {
                 let set = this.set_operand(*alphabet, env)?;
-                alphabets.push(this.with_tock(id, set)?);
+                alphabets.push(this.shared_with_time(id, set)?);
+            }
+            if let RepOp::Linked { ties, tie_stmts } = op {
+                let slots = this.program.resolved.tie_frames.get(&id).copied().unwrap_or(0);
+                let frame = this.frame(slots, env);
+                let mut pairs = Vec::new();
+                let listed = this
+                    .statements(tie_stmts, frame, &mut |this, env| this.event_pairs(ties, env, &mut pairs));
+                links.push(listed.and_then(|()| this.unambiguous(&pairs, span)).map(|()| pairs));
             }
             operands.push(this.operand(body, env)?);
             this.check_size(span, operands.len())
@@ -182,7 +198,7 @@ impl Evaluator {
             RepOp::IntChoice if operands.is_empty() => Err(Fault::new(span, "an internal choice of nothing")
                 .note("`|~|` over an empty set has no meaning; make sure the set has an element")),
             RepOp::IntChoice => Ok(self.arena.internal_choice(operands)),
-            RepOp::Interleave if operands.is_empty() => self.skipped(id),
+            RepOp::Interleave if operands.is_empty() => self.composed_of_nothing(id),
             RepOp::Interleave => self.interleave(id, operands),
             RepOp::Then => {
                 let last = match operands.pop() {
@@ -191,7 +207,7 @@ impl Evaluator {
                 };
                 Ok(operands.into_iter().rev().fold(last, |rest, p| self.arena.sequence(p, rest)))
             }
-            RepOp::Parallel { .. } if operands.is_empty() => self.skipped(id),
+            RepOp::Parallel { .. } if operands.is_empty() => self.composed_of_nothing(id),
             RepOp::Parallel { .. } => match sync {
                 Some(set) => Ok(self.arena.parallel(operands, set)),
                 None => Err(Fault::new(span, "this has no value")),
@@ -202,22 +218,42 @@ impl Evaluator {
                 let Some(set) = sync else { return Err(Fault::new(span, "this has no value")) };
                 Ok(operands.fold(first, |all, p| self.arena.sync_choice(all, set, p)))
             }
-            RepOp::Alphabetised { .. } if operands.is_empty() => self.skipped(id),
+            RepOp::Alphabetised { .. } if operands.is_empty() => self.composed_of_nothing(id),
             RepOp::Alphabetised { .. } => {
                 Ok(self.arena.alphabetised(operands.into_iter().zip(alphabets).collect()))
             }
-            RepOp::Linked { ties, tie_stmts } => {
-                self.untimed(id, "`[ <-> ]`", span)?;
-                let slots = self.program.resolved.tie_frames.get(&id).copied().unwrap_or(0);
-                let frame = self.frame(slots, env);
-                let mut pairs = Vec::new();
-                self.statements(tie_stmts, frame, &mut |this, env| this.event_pairs(ties, env, &mut pairs))?;
-                let mut operands = operands.into_iter();
-                let Some(first) = operands.next() else {
+            RepOp::Linked { .. } => {
+                // As libcspm nests them: the ties of an operand link it with all operands after it.
+                let Some(last) = operands.pop() else {
                     return Err(Fault::new(span, "a linked parallel of nothing")
                         .note("make sure the sequence has an element"));
                 };
-                Ok(operands.fold(first, |chain, p| self.arena.linked(chain, pairs.clone(), p)))
+                // Those of the last link it with nothing; `[c.i <-> c.i+1]` need not make sense there.
+                let mut chain = last;
+                for (p, pairs) in operands.into_iter().zip(links).rev() {
+                    chain = self.arena.linked(p, pairs?, chain);
+                }
+                Ok(chain)
+            }
+        }
+    }
+
+    /// An event of one side is linked with one event of the other, or it would not be known which of them it meets.
+    fn unambiguous(&self, pairs: &[(EventId, EventId)], span: Span) -> Result<()> {
+        let mut pairs = pairs.to_vec();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let twice = |mut side: Vec<EventId>| {
+            side.sort_unstable();
+            side.windows(2).find(|w| w[0] == w[1]).map(|w| w[0])
+        };
+        let left = twice(pairs.iter().map(|p| p.0).collect());
+        match left.or_else(|| twice(pairs.iter().map(|p| p.1).collect())) {
+            None => Ok(()),
+            Some(event) => {
+                let name = self.arena.events.name(event).to_string();
+                Err(Fault::new(span, format!("`{name}` is linked with more than one event"))
+                    .note("each event may occur in one link of each side"))
             }
         }
     }

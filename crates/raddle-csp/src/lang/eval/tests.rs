@@ -1,5 +1,6 @@
 //! Golden tests: expressions and their values, and the messages for what has none.
 
+mod fdr;
 mod lazy;
 mod memory;
 
@@ -57,9 +58,9 @@ fn arithmetic_and_logic() {
         expect![[r#"
             7 :: Int
             -3 :: Int
-            -3 :: Int
-            -1 :: Int
+            -4 :: Int
             1 :: Int
+            -1 :: Int
             true :: Bool
             false :: Bool
             'b' :: Char

@@ -1,10 +1,18 @@
-//! Timed sections: `Timed(duration) { ... }`, after the translation FDR documents.
+//! Timed sections: `Timed(duration) { ... }`, as libcspm translates them (`CSPM.Desugar`, `CSPM.Evaluator.Expr`).
 //!
 //! Time passes by the event `tock`, in which all parallel processes take part. Inside a timed section a process that
 //! offers events also lets time pass while it waits; after an event `e` it lets `duration(e)` units pass. Choices and
 //! interrupts are not resolved by `tock` (they synchronise on it), parallel operators synchronise on it, `STOP` and
-//! `SKIP` let time pass. `[>` and the linked parallel have no timed meaning here and are refused; so are `CHAOS` and
-//! `RUN`, which could stop time or run it ahead.
+//! `SKIP` let time pass. A replicated parallel of nothing and a false guard are the timed `STOP`, not `SKIP`. `[>`,
+//! `RUN`, `CHAOS` and `BUFFER` mean what they mean elsewhere; the linked parallel and the input `$` are refused.
+//!
+//! # Termination
+//!
+//! `SKIP` becomes `TSKIP = SKIP [] tock -> TSKIP`: it is ready to terminate and lets time pass until its partners are.
+//! That is the operational semantics of Timed CSP (Schneider, "Concurrent and Real-time Systems", 2000; Ouaknine's
+//! discrete version, 2001), in which a parallel composition does `✓` when all operands do it together. With the rule for
+//! untimed processes, where an operand's `✓` is a `τ` to `Ω`, the first operand to finish would stop the time of all
+//! others. So the sets of parallel operators in a timed section contain `✓` beside `tock`, see [`crate::process`].
 
 use std::rc::Rc;
 
@@ -37,6 +45,20 @@ impl Evaluator {
             Some(_) => Err(Fault::new(span, format!("{what} has no meaning in a timed section"))
                 .note("define this process outside the section")),
         }
+    }
+
+    /// The set of a parallel operator: in a timed section with `tock` and `✓`, which all operands do together.
+    pub(super) fn shared_with_time(&mut self, id: ExprId, set: EventSetId) -> Result<EventSetId> {
+        if self.section(id).is_none() {
+            return Ok(set);
+        }
+        let set = self.with_tock(id, set)?;
+        Ok(self.arena.with_tick(set))
+    }
+
+    /// A replicated parallel operator without operands: `SKIP`, or the timed `STOP`.
+    pub(super) fn composed_of_nothing(&mut self, id: ExprId) -> Result<ProcId> {
+        if self.section(id).is_none() { self.skipped(id) } else { self.stopped(id) }
     }
 
     /// The set with `tock` added, in a timed section.
@@ -103,20 +125,9 @@ impl Evaluator {
     }
 
     /// What follows an event of a prefix that stands in `env`: the continuation, after the time the event takes.
-    pub(super) fn after(
-        &mut self,
-        id: ExprId,
-        env: &Env,
-        value: &Value,
-        event: EventId,
-        then: ProcId,
-    ) -> Result<ProcId> {
+    pub(super) fn after(&mut self, id: ExprId, env: &Env, value: &Value, then: ProcId) -> Result<ProcId> {
         let Some(section) = self.section(id) else { return Ok(then) };
         let span = self.program.ast.span(id);
-        if event == self.tock(span)? {
-            return Err(Fault::new(span, "`tock` cannot be used as an event in a timed section")
-                .note("time passes by itself; use `WAIT(n)` to let some pass"));
-        }
         let function = match self.program.resolved.local_durations.get(&id).copied() {
             Some(name) => Some(self.eval(name, env)?),
             None => match self.program.resolved.durations.get(section.0 as usize).copied().flatten() {
@@ -168,6 +179,7 @@ impl Evaluator {
             return Ok(self.arena.interleave(operands));
         }
         let set = self.only_tock(id)?;
+        let set = self.arena.with_tick(set);
         Ok(self.arena.parallel(operands, set))
     }
 
@@ -177,10 +189,5 @@ impl Evaluator {
         }
         let set = self.only_tock(id)?;
         Ok(self.arena.sync_interrupt(p, set, q))
-    }
-
-    /// Whether a name stands in a timed section.
-    pub(super) fn is_timed(&self, id: ExprId) -> bool {
-        self.section(id).is_some()
     }
 }

@@ -1,5 +1,7 @@
 //! `assert`, its properties and its options.
 
+use std::rc::Rc;
+
 use super::Parser;
 use crate::lang::ast::{Assertion, Decl, PartialOrder, Property, SemanticModel};
 use crate::lang::diagnostic::{Diagnostic, Stage};
@@ -18,17 +20,20 @@ impl Parser<'_> {
             property: Property::DivergenceFree { process: subject },
             partial_order: None,
             tau_priority: None,
+            symmetric_in: Vec::new(),
             span: start,
         };
         if self.kind() == Kind::Refines {
             let token = self.bump();
-            let model = model(self.slice(token.span).trim_matches(['[', '=']));
-            if model == SemanticModel::Unsupported {
-                self.unsupported_model(token.span);
-                return None;
-            }
+            let written = self.slice(token.span);
+            let model = model(written.trim_matches(['[', '=']));
             let implementation = self.expr(0);
-            assertion.property = Property::Refines { model, spec: subject, implementation };
+            assertion.property = if model == SemanticModel::Unsupported {
+                let what = Rc::from(format!("the semantic model of `{written}`"));
+                Property::Unsupported { subjects: vec![subject, implementation], what }
+            } else {
+                Property::Refines { model, spec: subject, implementation }
+            };
         } else if self.kind() == Kind::Colon && self.kind_after(1) == Kind::LSquare {
             self.property(subject, &mut assertion)?;
         } else {
@@ -42,11 +47,13 @@ impl Parser<'_> {
         if self.failed { None } else { Some(Decl::Assert(assertion)) }
     }
 
-    fn unsupported_model(&mut self, span: crate::lang::source::Span) {
-        self.error(
-            Diagnostic::error(Stage::Syntax, span, "this semantic model is not supported")
-                .note("traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are"),
-        );
+    /// Expressions with commas between them.
+    fn expr_list(&mut self) -> Vec<crate::lang::ast::ExprId> {
+        let mut list = vec![self.expr(0)];
+        while self.eat(Kind::Comma) && !self.failed {
+            list.push(self.expr(0));
+        }
+        list
     }
 
     /// The words up to the next bracket, joined by blanks; also those joined by hyphens (`deadlock-free`).
@@ -70,9 +77,8 @@ impl Parser<'_> {
         let mut chosen = None;
         let mut closed = false;
         if self.eat(Kind::LSquare) {
-            let token = self.token();
             let name = self.words();
-            chosen = Some((model(&name), token.span));
+            chosen = Some((model(&name), Rc::<str>::from(format!("the semantic model `{name}`"))));
             if self.eat(Kind::RRename) {
                 closed = true;
             } else {
@@ -83,13 +89,17 @@ impl Parser<'_> {
             self.expect(Kind::RSquare, "`]` after the property");
         }
         let model = match chosen {
-            Some((SemanticModel::Unsupported, span)) => {
-                self.unsupported_model(span);
-                return None;
+            Some((SemanticModel::Unsupported, what)) => {
+                let mut subjects = vec![process];
+                if words == "has trace" && self.eat(Kind::Colon) {
+                    subjects.push(self.expr(0));
+                }
+                assertion.property = Property::Unsupported { subjects, what };
+                return Some(());
             }
             Some((model, _)) => model,
-            None if words == "deadlock free" => SemanticModel::Failures,
             None if words == "has trace" => SemanticModel::Traces,
+            // FDR 2's manual, A.6.3; libcspm hands on that no model was written (`propertyCheckModel = Nothing`).
             None => SemanticModel::FailuresDivergences,
         };
         assertion.property = match words.as_str() {
@@ -100,6 +110,13 @@ impl Parser<'_> {
                 // Older scripts have no colon here.
                 self.eat(Kind::Colon);
                 Property::HasTrace { model, process, trace: self.expr(0) }
+            }
+            "symmetric" | "sublock free" => {
+                let mut subjects = vec![process];
+                if self.eat(Kind::Colon) {
+                    subjects.extend(self.expr_list());
+                }
+                Property::Unsupported { subjects, what: Rc::from(format!("the property `{words}`")) }
             }
             _ => {
                 self.error(
@@ -158,6 +175,17 @@ impl Parser<'_> {
                 self.expect(Kind::Colon, "`:` and a set of events after `:[tau priority]`");
                 assertion.tau_priority = Some(self.expr(0));
             }
+            // Both say how FDR is to search, not what is claimed.
+            "symmetry reduce" => {
+                self.expect(Kind::RSquare, "`]` after the option");
+                if self.kind() == Kind::Colon && self.kind_after(1) != Kind::LSquare {
+                    self.bump();
+                    assertion.symmetric_in = self.expr_list();
+                }
+            }
+            "static" => {
+                self.expect(Kind::RSquare, "`]` after the option");
+            }
             _ => {
                 self.error(
                     Diagnostic::error(
@@ -165,7 +193,7 @@ impl Parser<'_> {
                         span,
                         format!("`{words}` is not an option of an assertion"),
                     )
-                    .note("known are: partial order reduce, tau priority"),
+                    .note("known are: partial order reduce, tau priority, symmetry reduce, static"),
                 );
                 return None;
             }

@@ -177,7 +177,8 @@ impl Parser<'_> {
             _ if self.is_signature() => {
                 let names = self.names("a name");
                 self.expect(Kind::Scope, "`::`");
-                Decl::Signature { names, ty: self.type_expr() }
+                let (classes, ty) = self.signature_type();
+                Decl::Signature { names, classes, ty }
             }
             _ => self.definition(start)?,
         };

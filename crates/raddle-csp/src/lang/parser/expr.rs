@@ -563,7 +563,10 @@ impl Parser<'_> {
     fn productions(&mut self) -> Expr {
         self.bump();
         self.open();
-        let list = if self.kind() == Kind::RPipeBrace { Vec::new() } else { self.comma_list() };
+        let list = match self.kind() {
+            Kind::RPipeBrace | Kind::Pipe => Vec::new(),
+            _ => self.comma_list(),
+        };
         let stmts = if self.eat(Kind::Pipe) { self.statements() } else { Vec::new() };
         self.close();
         self.expect(Kind::RPipeBrace, "`|}` after the channels");
@@ -574,6 +577,10 @@ impl Parser<'_> {
     fn items(&mut self, end: Kind) -> (Items, Vec<Stmt>) {
         if self.kind() == end {
             return (Items::List(Vec::new()), Vec::new());
+        }
+        // libcspm's grammar allows no elements before the generators (`ExpCommaList`).
+        if self.eat(Kind::Pipe) {
+            return (Items::List(Vec::new()), self.statements());
         }
         let first = self.expr(0);
         let items = if self.eat(Kind::DotDot) {

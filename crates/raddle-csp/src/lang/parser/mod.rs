@@ -52,6 +52,26 @@ pub(crate) fn parse_type(text: &str) -> super::ast::TypeExpr {
     Parser::new(&mut ast, FileId(0), text).type_expr()
 }
 
+/// `True` and `False`, which old scripts may declare as constructors of their own. `true` and `false` they may not.
+fn is_capital_truth(token: Token, text: &str) -> bool {
+    matches!(token.kind, Kind::True | Kind::False)
+        && text[token.span.start as usize..].starts_with(['T', 'F'])
+}
+
+/// Whether a datatype of the file has a constructor `True` or `False`.
+fn declares_truth(tokens: &[Token], text: &str) -> bool {
+    let mut in_datatype = false;
+    tokens.windows(2).any(|pair| {
+        match pair[0].kind {
+            Kind::Datatype | Kind::Subtype => in_datatype = true,
+            Kind::Define | Kind::Pipe => return in_datatype && is_capital_truth(pair[1], text),
+            _ if pair[0].after_newline && !matches!(pair[0].kind, Kind::Ident) => in_datatype = false,
+            _ => {}
+        }
+        false
+    })
+}
+
 struct Parser<'a> {
     ast: &'a mut Ast,
     text: &'a str,
@@ -67,7 +87,15 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(ast: &'a mut Ast, file: FileId, text: &'a str) -> Parser<'a> {
-        let lexed = lex(file, text);
+        let mut lexed = lex(file, text);
+        ast.truth_is_declared |= declares_truth(&lexed.tokens, text);
+        if ast.truth_is_declared {
+            for token in &mut lexed.tokens {
+                if is_capital_truth(*token, text) {
+                    token.kind = Kind::Ident;
+                }
+            }
+        }
         Parser {
             ast,
             text,

@@ -350,30 +350,16 @@ fn unsupported_models_and_properties_are_named() {
     check(
         "assert P [V= Q\nassert P :[fair]\nassert P :[deadlock free [R]]",
         expect![[r#"
-        error: this semantic model is not supported
-         --> test.csp:1:10
-          |
-        1 | assert P [V= Q
-          |          ^^^
-          |
-          = note: traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are
-
-        error: `fair` is not a property that can be checked
-         --> test.csp:2:12
-          |
-        2 | assert P :[fair]
-          |            ^^^^
-          |
-          = note: known are: deadlock free, divergence free, livelock free, deterministic, has trace
-
-        error: this semantic model is not supported
-         --> test.csp:3:27
-          |
-        3 | assert P :[deadlock free [R]]
-          |                           ^
-          |
-          = note: traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are
-    "#]],
+            (assert Unsupported { subjects: [ExprId(0), ExprId(1)], what: "the semantic model of `[V=`" })
+            (assert Unsupported { subjects: [ExprId(3)], what: "the semantic model `R`" })
+            error: `fair` is not a property that can be checked
+             --> test.csp:2:12
+              |
+            2 | assert P :[fair]
+              |            ^^^^
+              |
+              = note: known are: deadlock free, divergence free, livelock free, deterministic, has trace
+        "#]],
     );
 }
 

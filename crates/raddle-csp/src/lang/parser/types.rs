@@ -1,46 +1,51 @@
 //! Written types, as in `f :: (Int, {Event}) -> Proc`.
 
 use super::Parser;
-use crate::lang::ast::TypeExpr;
+use crate::lang::ast::{Ident, TypeExpr};
 use crate::lang::token::Kind;
 
 /// Deepest nesting of a written type.
 const TYPE_NESTING_MAX: u32 = 100;
 
-/// Class constraints may be written; they are inferred anyway, so only their form is read.
+/// The classes that a written type may demand of its variables.
 const CLASSES: [&str; 6] = ["Eq", "Ord", "Set", "Complete", "Yieldable", "Inputable"];
 
 impl Parser<'_> {
     pub(super) fn type_expr(&mut self) -> TypeExpr {
-        self.skip_constraints();
-        self.type_arrow(0)
+        self.signature_type().1
+    }
+
+    /// A type with the classes demanded of its variables.
+    pub(super) fn signature_type(&mut self) -> (Vec<(Ident, Ident)>, TypeExpr) {
+        let classes = self.constraints();
+        (classes, self.type_arrow(0))
     }
 
     /// `Eq a =>` and `(Eq a, Set b) =>`
-    fn skip_constraints(&mut self) {
+    fn constraints(&mut self) -> Vec<(Ident, Ident)> {
         let is_class = |parser: &Self, ahead: usize| {
             let token = parser.token_after(ahead);
             token.kind == Kind::Ident
                 && CLASSES.contains(&parser.slice(token.span))
                 && parser.kind_after(ahead + 1) == Kind::Ident
         };
+        let mut classes = Vec::new();
         if is_class(self, 0) {
-            self.bump();
-            self.bump();
+            classes.push((self.ident("a class"), self.ident("a type variable")));
         } else if self.kind() == Kind::LParen && is_class(self, 1) {
             self.bump();
             while is_class(self, 0) {
-                self.bump();
-                self.bump();
+                classes.push((self.ident("a class"), self.ident("a type variable")));
                 if !self.eat(Kind::Comma) {
                     break;
                 }
             }
             self.expect(Kind::RParen, "`)` after the constraints");
         } else {
-            return;
+            return classes;
         }
         self.expect(Kind::FatArrow, "`=>` after the constraints");
+        classes
     }
 
     fn type_arrow(&mut self, depth: u32) -> TypeExpr {

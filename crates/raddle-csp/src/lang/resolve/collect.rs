@@ -53,8 +53,8 @@ impl Resolver<'_> {
             Decl::Subtype { name, .. } | Decl::Nametype { name, .. } => {
                 self.declare(scope, &name, VarKind::TypeName(id), id, exported);
             }
-            Decl::External(names) => self.enable(&names, "external"),
-            Decl::Transparent(names) => self.enable(&names, "transparent"),
+            Decl::External(names) => self.export(&names, "external", scope, exported),
+            Decl::Transparent(names) => self.export(&names, "transparent", scope, exported),
             Decl::Timed { decls, .. } => {
                 for &inner in &decls {
                     self.collect_types(inner, scope, exported);
@@ -102,11 +102,15 @@ impl Resolver<'_> {
             }
             Decl::Module { name, params, private, public } => {
                 let inner = if params.is_empty() {
-                    Some(self.enter_module(scope, &name.name, &private, &public, timed))
+                    Some(self.enter_module(id, scope, &name.name, &private, &public, timed))
                 } else {
                     None
                 };
-                self.declare_module(scope, &name, Module { scope: inner, decl: id, home: scope });
+                self.declare_module(
+                    scope,
+                    &name,
+                    Module { scope: inner, decl: id, home: scope, is_instance: false },
+                );
             }
             Decl::External(_) | Decl::Transparent(_) | Decl::Instance { .. } | Decl::Include { .. } => {}
         }
@@ -119,6 +123,7 @@ impl Resolver<'_> {
 
     fn enter_module(
         &mut self,
+        module: DeclId,
         parent: ScopeId,
         name: &str,
         private: &[DeclId],
@@ -132,6 +137,8 @@ impl Resolver<'_> {
             prefix: Rc::from(prefix),
             names: FxHashMap::default(),
             modules: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            module: Some(module),
         });
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             self.collect(private, scope, timed, false);
@@ -141,6 +148,10 @@ impl Resolver<'_> {
     }
 
     fn declare_module(&mut self, scope: ScopeId, name: &Ident, module: Module) {
+        if let Some(other) = self.out.scopes[scope.0 as usize].names.get(&name.name) {
+            let other = self.out.var(other.var).span;
+            self.clash(name, other);
+        }
         let modules = &mut self.out.scopes[scope.0 as usize].modules;
         if modules.insert(name.name.clone(), module).is_some() {
             self.error(name.span, format!("the module `{}` is defined twice", name.name));
@@ -177,7 +188,7 @@ impl Resolver<'_> {
         }
         let private = Copier(self.ast).decls(&private);
         let public = Copier(self.ast).decls(&public);
-        let inner = self.enter_module(module.home, &name.name, &private, &public, timed);
+        let inner = self.enter_module(module.decl, module.home, &name.name, &private, &public, timed);
         for (param, &body) in params.iter().zip(args) {
             let clause = Clause { groups: Vec::new(), body, span: self.ast.span(body) };
             let decl = Decl::Function { name: param.clone(), clauses: vec![clause] };
@@ -186,7 +197,8 @@ impl Resolver<'_> {
             // The argument is resolved where the instance is written, not inside the module.
             self.push_job(decl, scope, timed);
         }
-        self.declare_module(scope, name, Module { scope: Some(inner), decl: module.decl, home: module.home });
+        let made = Module { scope: Some(inner), decl: module.decl, home: module.home, is_instance: true };
+        self.declare_module(scope, name, made);
     }
 
     fn find_module(&self, from: ScopeId, path: &[Ident]) -> Option<Module> {
@@ -244,11 +256,73 @@ impl Resolver<'_> {
         None
     }
 
+    /// The module of this name, if it hides every value of the name.
+    pub(super) fn nearer_module(&self, from: ScopeId, name: &str) -> Option<DeclId> {
+        let mut scope = Some(from);
+        while let Some(id) = scope {
+            let here = &self.out.scopes[id.0 as usize];
+            if here.names.contains_key(name) {
+                return None;
+            }
+            if let Some(module) = here.modules.get(name) {
+                return Some(module.decl);
+            }
+            scope = here.parent;
+        }
+        None
+    }
+
+    /// Reports modules that contain an instance of themselves, by way of others or not: each instance would need another
+    /// one. `around` are the modules in scope, outermost first, by name.
+    pub(super) fn endless_modules(&mut self, decls: &[DeclId], around: &mut Vec<(Rc<str>, DeclId)>) {
+        let before = around.len();
+        for &id in decls {
+            if let Decl::Module { name, .. } = self.ast.decl(id) {
+                around.push((name.name.clone(), id));
+            }
+        }
+        for &id in decls {
+            let Decl::Module { name, private, public, .. } = self.ast.decl(id).clone() else { continue };
+            if self.instantiates(id, id, around, &mut Vec::new()) {
+                self.error(name.span, format!("the module `{}` contains an instance of itself", name.name))
+                    .notes
+                    .push("each instance would need another one".into());
+            }
+            let inner: Vec<DeclId> = private.into_iter().chain(public).collect();
+            stacker::maybe_grow(64 << 10, 1 << 20, || self.endless_modules(&inner, around));
+        }
+        around.truncate(before);
+    }
+
+    /// Whether the declarations of `module` make an instance of `wanted`, directly or through the modules they use.
+    fn instantiates(
+        &self,
+        module: DeclId,
+        wanted: DeclId,
+        around: &[(Rc<str>, DeclId)],
+        seen: &mut Vec<DeclId>,
+    ) -> bool {
+        if seen.contains(&module) {
+            return false;
+        }
+        seen.push(module);
+        let Decl::Module { private, public, .. } = self.ast.decl(module) else { return false };
+        private.iter().chain(public).any(|&id| {
+            let Decl::Instance { module: path, .. } = self.ast.decl(id) else { return false };
+            let [only] = &path[..] else { return false };
+            let found = around.iter().rev().find(|(name, _)| *name == only.name);
+            found.is_some_and(|&(_, next)| next == wanted || self.instantiates(next, wanted, around, seen))
+        })
+    }
+
     /// Looks a qualified name up; the error says which part is wrong.
     pub(super) fn find_path(&self, from: ScopeId, path: &[Ident]) -> Result<VarId, String> {
         let Some((last, modules)) = path.split_last() else { return Err("an empty name".into()) };
         let shown = modules.iter().map(|i| &*i.name).collect::<Vec<_>>().join("::");
         let module = self.find_module(from, modules).ok_or(format!("there is no module `{shown}`"))?;
+        if self.is_inside_own_module(from, &module) {
+            return Err(format!("`{shown}` is an instance of the module that this stands in"));
+        }
         let scope =
             module.scope.ok_or(format!("the module `{shown}` has parameters; use an instance of it"))?;
         match self.out.scopes[scope.0 as usize].names.get(&last.name) {
@@ -256,6 +330,19 @@ impl Resolver<'_> {
             Some(_) => Err(format!("`{}` is private to the module `{shown}`", last.name)),
             None => Err(format!("the module `{shown}` has no `{}`", last.name)),
         }
+    }
+
+    /// Whether an instance is mentioned inside the module that it is an instance of, or inside itself.
+    fn is_inside_own_module(&self, from: ScopeId, module: &Module) -> bool {
+        let mut at = Some(from);
+        while let Some(scope) = at {
+            let here = &self.out.scopes[scope.0 as usize];
+            if here.module == Some(module.decl) && module.is_instance {
+                return true;
+            }
+            at = here.parent;
+        }
+        false
     }
 
     fn declare(
@@ -271,11 +358,21 @@ impl Resolver<'_> {
         if let Some(old) = home.names.get(&name.name) {
             let old = self.out.var(old.var).span;
             self.twice(name, old);
+        } else if let Some(module) = home.modules.get(&name.name) {
+            let module = self.ast.decl_span(module.decl);
+            self.clash(name, module);
         }
         let var = self.new_var(name, path, kind, Home::Global);
         self.out.scopes[scope.0 as usize].names.insert(name.name.clone(), Named { var, exported });
         self.out.defines.entry(decl).or_default().push(var);
         var
+    }
+
+    /// Modules and values share one space of names.
+    fn clash(&mut self, name: &Ident, other: Span) {
+        let diagnostic = self.error(name.span, format!("`{}` is a module and something else", name.name));
+        diagnostic.more.push((other, "the other one is here".into()));
+        diagnostic.notes.push("rename one of them".into());
     }
 
     pub(super) fn twice(&mut self, name: &Ident, old: Span) {
@@ -291,6 +388,22 @@ impl Resolver<'_> {
         var
     }
 
+    /// The transparent or external function that a module exports under this name.
+    pub(super) fn exported_function(&self, from: ScopeId, path: &[Ident]) -> Option<Builtin> {
+        let (last, modules) = path.split_last()?;
+        let scope = self.find_module(from, modules)?.scope?;
+        let builtin = Builtin::find(&last.name)?;
+        let exported = self.out.scopes[scope.0 as usize].functions.get(&builtin).copied();
+        exported.filter(|&exported| exported).map(|_| builtin)
+    }
+
+    fn export(&mut self, names: &[Ident], keyword: &str, scope: ScopeId, exported: bool) {
+        self.enable(names, keyword);
+        for builtin in names.iter().filter_map(|name| Builtin::find(&name.name)) {
+            self.out.scopes[scope.0 as usize].functions.insert(builtin, exported);
+        }
+    }
+
     pub(super) fn enable(&mut self, names: &[Ident], keyword: &str) {
         for name in names {
             let Some(builtin) = Builtin::find(&name.name) else {
@@ -301,10 +414,6 @@ impl Resolver<'_> {
                 Visibility::Always | Visibility::TransparentOrExternal => true,
                 Visibility::Transparent => keyword == "transparent",
                 Visibility::External => keyword == "external",
-                Visibility::Refused => {
-                    self.error(name.span, format!("`{}` is not supported", name.name));
-                    continue;
-                }
             };
             if fits {
                 self.out.enabled.push(builtin);

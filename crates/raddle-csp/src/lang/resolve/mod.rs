@@ -96,6 +96,8 @@ pub struct Resolved {
     pub pat_refs: Vec<PatRef>,
     /// Slots of the frame that an expression opens (lambda, `let`, comprehension, prefix, replicated, renaming).
     pub frames: FxHashMap<ExprId, u32>,
+    /// The variables of surrounding frames that the definitions of a `let` use: (frames up from where it stands, slot).
+    pub let_uses: FxHashMap<ExprId, Vec<(u32, u32)>>,
     /// Slots of the frame for the generators of the ties of a replicated linked parallel.
     pub tie_frames: FxHashMap<ExprId, u32>,
     /// Slots of the frame of a clause of a function.
@@ -134,6 +136,10 @@ struct Scope {
     prefix: Rc<str>,
     names: FxHashMap<Rc<str>, Named>,
     modules: FxHashMap<Rc<str>, Module>,
+    /// Transparent and external functions that were declared here, and whether they are exported.
+    functions: FxHashMap<Builtin, bool>,
+    /// The module whose declarations these are, its own or a copy of them.
+    module: Option<DeclId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +155,7 @@ struct Module {
     decl: DeclId,
     /// Where the module was written.
     home: ScopeId,
+    is_instance: bool,
 }
 
 /// A declaration and where its right-hand side is to be resolved.
@@ -178,6 +185,8 @@ struct Resolver<'a> {
     timed_decls: FxHashMap<DeclId, TimedId>,
     /// The declarations whose bodies are being resolved, outermost first.
     open: Vec<DeclId>,
+    /// For every `let` whose definitions are being resolved: the depth of its frame and the outer variables met so far.
+    open_lets: Vec<(u32, std::collections::BTreeSet<(u32, u32)>)>,
     instances: u32,
 }
 
@@ -196,6 +205,7 @@ pub fn resolve(ast: &mut Ast) -> Resolved {
         local_timed: FxHashMap::default(),
         timed_decls: FxHashMap::default(),
         open: Vec::new(),
+        open_lets: Vec::new(),
         instances: 0,
     };
     resolver.out.scopes.push(Scope {
@@ -203,11 +213,17 @@ pub fn resolve(ast: &mut Ast) -> Resolved {
         prefix: Rc::from(""),
         names: FxHashMap::default(),
         modules: FxHashMap::default(),
+        functions: FxHashMap::default(),
+        module: None,
     });
     let top = resolver.ast.top.clone();
+    resolver.endless_modules(&top, &mut Vec::new());
     resolver.collect(&top, ScopeId(0), None, true);
     resolver.out.tock = resolver.out.scopes[0].names.get("tock").map(|n| n.var);
     resolver.run_jobs();
+    // Instances are copies: what is wrong in a module is wrong in each of them, at the same place.
+    let mut seen = rustc_hash::FxHashSet::default();
+    resolver.out.diagnostics.retain(|d| seen.insert((d.span, d.message.clone())));
     resolver.out
 }
 
@@ -223,6 +239,7 @@ pub fn resolve_expr(ast: &mut Ast, resolved: Resolved, expr: ExprId) -> Resolved
         local_timed: FxHashMap::default(),
         timed_decls: FxHashMap::default(),
         open: Vec::new(),
+        open_lets: Vec::new(),
         instances: 0,
     };
     resolver.grow();

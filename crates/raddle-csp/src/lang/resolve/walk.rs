@@ -65,13 +65,15 @@ impl Resolver<'_> {
                     Property::DeadlockFree { process, .. }
                     | Property::DivergenceFree { process }
                     | Property::Deterministic { process, .. } => self.expr(process),
+                    Property::Unsupported { subjects, .. } => subjects.iter().for_each(|&e| self.expr(e)),
                 }
+                assertion.symmetric_in.iter().for_each(|&e| self.expr(e));
                 if let Some(set) = assertion.tau_priority {
                     self.expr(set);
                 }
             }
             Decl::Timed { duration: Some(duration), .. } => self.expr(duration),
-            Decl::Signature { names, ty } => self.signature(id, &names, &ty, None),
+            Decl::Signature { names, ty, .. } => self.signature(id, &names, &ty, None),
             _ => {}
         }
         self.open.pop();
@@ -100,7 +102,11 @@ impl Resolver<'_> {
             };
             match var {
                 Some(var) => {
-                    self.out.signatures.insert(var, id);
+                    if let Some(first) = self.out.signatures.insert(var, id) {
+                        let first = self.ast.decl_span(first);
+                        let diagnostic = self.error(name.span, format!("`{}` has two types", name.name));
+                        diagnostic.more.push((first, "the first is here".into()));
+                    }
                 }
                 None => {
                     self.error(name.span, format!("`{}` has a type but no definition", name.name));
@@ -191,14 +197,24 @@ impl Resolver<'_> {
             [only] => self.plain_name(only, span),
             _ => match self.find_path(self.scope, path) {
                 Ok(var) => Ref::Global(var),
-                Err(message) => {
-                    self.error(span, message);
-                    Ref::Unresolved
-                }
+                Err(message) => match self.exported_function(self.scope, path) {
+                    Some(builtin) => Ref::Builtin(builtin),
+                    None => {
+                        self.error(span, message);
+                        Ref::Unresolved
+                    }
+                },
             },
         };
         if let Ref::Global(var) | Ref::Local { var, .. } = resolved {
             self.used(var);
+        }
+        if let Ref::Local { var, .. } = resolved
+            && let Home::Local { depth, slot } = self.out.var(var).home
+        {
+            for (frame, uses) in self.open_lets.iter_mut().filter(|(frame, _)| depth < *frame) {
+                uses.insert((*frame - 1 - depth, slot));
+            }
         }
         self.out.refs[id.index()] = resolved;
     }
@@ -210,6 +226,12 @@ impl Resolver<'_> {
             let hops = (self.frames.len() as u32 - 1) - depth;
             return Ref::Local { var, hops, slot };
         }
+        if let Some(module) = self.nearer_module(self.scope, &name.name) {
+            let module = self.ast.decl_span(module);
+            let diagnostic = self.error(span, format!("`{}` is a module, not a value", name.name));
+            diagnostic.more.push((module, "the module is here".into()));
+            return Ref::Unresolved;
+        }
         if let Some(var) = self.find_global(self.scope, &name.name) {
             return Ref::Global(var);
         }
@@ -220,13 +242,9 @@ impl Resolver<'_> {
                 Visibility::External => "external",
                 _ => "transparent",
             };
-            if builtin.visibility() != Visibility::Refused {
-                self.error(span, format!("`{}` has to be declared before it is used", name.name))
-                    .notes
-                    .push(format!("add the line `{keyword} {}`", name.name));
-            } else {
-                self.error(span, format!("`{}` is not supported", name.name));
-            }
+            self.error(span, format!("`{}` has to be declared before it is used", name.name))
+                .notes
+                .push(format!("add the line `{keyword} {}`", name.name));
             return Ref::Unresolved;
         }
         self.unknown(&name.name, span);
@@ -321,6 +339,15 @@ impl Resolver<'_> {
     }
 
     fn bind(&mut self, name: &Ident, kind: VarKind) -> (VarId, u32) {
+        // `f(x, x)`, `c?x?x` and `{x | x <- A, x <- B}`: which one is meant, libcspm does not guess either.
+        let before = self.frames.last().and_then(|frame| frame.names.get(&name.name)).copied();
+        if let (Some(old), VarKind::Bound) = (before, kind) {
+            let old = self.out.var(old).span;
+            let diagnostic = self.error(name.span, format!("`{}` is bound twice", name.name));
+            diagnostic.label = "bound again here".into();
+            diagnostic.more.push((old, "first bound here".into()));
+            diagnostic.notes.push("to compare two values, give them two names and use `==`".into());
+        }
         let depth = self.frames.len() as u32 - 1;
         let slot = self.frames.last().map_or(0, |f| f.slots);
         let var = self.new_var(name, name.name.clone(), kind, Home::Local { depth, slot });
@@ -404,7 +431,12 @@ impl Resolver<'_> {
             Expr::Let(decls, body) => {
                 let decls = self.without_sections(id, decls, body);
                 self.framed(id, |this| {
+                    let depth = this.frames.len() as u32 - 1;
+                    this.open_lets.push((depth, std::collections::BTreeSet::new()));
                     this.let_decls(&decls);
+                    if let Some((_, uses)) = this.open_lets.pop() {
+                        this.out.let_uses.insert(id, uses.into_iter().collect());
+                    }
                     this.expr(body);
                 });
             }
@@ -458,21 +490,22 @@ impl Resolver<'_> {
                 });
             }
             Expr::Replicated { op, stmts, body } => {
-                match &op {
-                    RepOp::Parallel { sync } | RepOp::SyncChoice { sync } => self.expr(*sync),
-                    RepOp::Linked { ties, tie_stmts } => {
-                        self.frames.push(Frame::default());
-                        self.stmts(tie_stmts);
-                        self.pairs(ties);
-                        let slots = self.pop_frame();
-                        self.out.tie_frames.insert(id, slots);
-                    }
-                    _ => {}
+                if let RepOp::Parallel { sync } | RepOp::SyncChoice { sync } = &op {
+                    self.expr(*sync);
                 }
                 self.framed(id, |this| {
                     this.stmts(&stmts);
-                    if let RepOp::Alphabetised { alphabet } = op {
-                        this.expr(alphabet);
+                    match op {
+                        RepOp::Alphabetised { alphabet } => this.expr(alphabet),
+                        // The ties see the generators of the operator.
+                        RepOp::Linked { ties, tie_stmts } => {
+                            this.frames.push(Frame::default());
+                            this.stmts(&tie_stmts);
+                            this.pairs(&ties);
+                            let slots = this.pop_frame();
+                            this.out.tie_frames.insert(id, slots);
+                        }
+                        _ => {}
                     }
                     this.expr(body);
                 });
@@ -516,7 +549,7 @@ impl Resolver<'_> {
             match self.ast.decl(id).clone() {
                 Decl::Function { .. } => self.function(id),
                 Decl::Pattern { body, .. } => self.expr(body),
-                Decl::Signature { names, ty } => self.signature(id, &names, &ty, Some(frame)),
+                Decl::Signature { names, ty, .. } => self.signature(id, &names, &ty, Some(frame)),
                 _ => {}
             }
             self.open.pop();

@@ -1,7 +1,5 @@
 //! Types of declarations.
 
-use rustc_hash::FxHashMap;
-
 use super::order::components;
 use super::ty::{Ty, Type};
 use super::{Checker, Scheme};
@@ -40,20 +38,20 @@ impl Checker<'_> {
                 types.push(ty);
             }
         }
+        let mut signatures = Vec::new();
         for (&var, &ty) in vars.iter().zip(&types) {
-            if let Some(&signature) = self.resolved.signatures.get(&var)
-                && let Decl::Signature { ty: written, .. } = self.ast.decl(signature).clone()
-            {
-                let span = self.ast.decl_span(signature);
-                let declared = self.written(&written, Some(signature), &mut FxHashMap::default(), span);
-                self.demand(span, declared, ty, "the declared type");
-            }
+            signatures.extend(self.declared(var, ty));
         }
         for &id in decls {
+            let own = self.resolved.defines.get(&id).map_or(&[][..], |v| &v[..]);
+            let scopes = signatures.iter().filter(|s| own.contains(&s.var)).map(|s| s.scope.clone());
+            let before = self.scoped.len();
+            self.scoped.extend(scopes);
             self.declaration(id);
+            self.scoped.truncate(before);
         }
         self.level -= 1;
-        self.generalise(&vars, &types);
+        self.generalise(&vars, &types, &signatures);
     }
 
     fn type_of(&self, id: DeclId, index: usize) -> Ty {
@@ -239,6 +237,12 @@ impl Checker<'_> {
                     Property::DeadlockFree { process: subject, .. }
                     | Property::DivergenceFree { process: subject }
                     | Property::Deterministic { process: subject, .. } => process(self, subject),
+                    Property::Unsupported { subjects, .. } => subjects.iter().for_each(|&e| {
+                        self.infer(e);
+                    }),
+                }
+                for &part in &assertion.symmetric_in {
+                    self.infer(part);
                 }
                 if let Some(set) = assertion.tau_priority {
                     let found = self.infer(set);

@@ -4,6 +4,7 @@ use super::Checker;
 use super::ty::{Class, Ty, Type};
 use crate::lang::ast::{BinOp, Expr, ExprId, FieldKind, Items, RepOp, Stmt, UnOp};
 use crate::lang::resolve::Ref;
+use crate::lang::source::Span;
 
 impl Checker<'_> {
     pub(super) fn infer(&mut self, id: ExprId) -> Ty {
@@ -48,8 +49,14 @@ impl Checker<'_> {
                 self.add(Type::Tuple(parts))
             }
             Expr::Dot(a, b) => {
-                let parts = [self.infer(*a), self.infer(*b)];
-                self.dotted(id, &parts)
+                let mut parts = vec![self.infer(*a)];
+                let mut rest = *b;
+                while let Expr::Dot(a, b) = ast.expr(rest) {
+                    parts.push(self.infer(*a));
+                    rest = *b;
+                }
+                parts.push(self.infer(rest));
+                self.dotted(span, &parts)
             }
             Expr::Call(f, args) => self.call(*f, args),
             Expr::Lambda(pats, body) => {
@@ -197,17 +204,17 @@ impl Checker<'_> {
             }
             Expr::Replicated { op, stmts, body } => {
                 let sequence = matches!(op, RepOp::Then | RepOp::Linked { .. });
+                if let RepOp::Parallel { sync } | RepOp::SyncChoice { sync } = op {
+                    self.events(*sync);
+                }
+                self.stmts(stmts, sequence);
                 match op {
-                    RepOp::Parallel { sync } | RepOp::SyncChoice { sync } => self.events(*sync),
+                    RepOp::Alphabetised { alphabet } => self.events(*alphabet),
                     RepOp::Linked { ties, tie_stmts } => {
                         self.stmts(tie_stmts, false);
                         self.pairs(ties);
                     }
                     _ => {}
-                }
-                self.stmts(stmts, sequence);
-                if let RepOp::Alphabetised { alphabet } = op {
-                    self.events(*alphabet);
                 }
                 self.process(*body, "what a replicated operator composes");
                 self.add(Type::Proc)
@@ -215,14 +222,15 @@ impl Checker<'_> {
         }
     }
 
-    fn dotted(&mut self, id: ExprId, parts: &[Ty]) -> Ty {
+    /// The type of several parts with dots between them.
+    pub(super) fn dotted(&mut self, span: Span, parts: &[Ty]) -> Ty {
         let dot = self.unifier.table.add(Type::Dot(parts.to_vec()));
         match self.unifier.normalise(dot, 0) {
             Ok(ty) => ty,
             Err(_) => {
                 let shown = self.show_all(parts);
-                let message = format!("`{}` cannot be dotted with `{}`", shown[0], shown[1]);
-                self.type_error(self.ast.span(id), message);
+                let message = format!("`{}` cannot be dotted with `{}`", shown[0], shown[1..].join("."));
+                self.type_error(span, message);
                 self.error
             }
         }

@@ -13,6 +13,7 @@ mod decls;
 mod exprs;
 mod order;
 mod patterns;
+mod signature;
 pub mod ty;
 mod unify;
 mod written;
@@ -59,7 +60,9 @@ struct Checker<'a> {
     builtin_types: FxHashMap<Builtin, TypeExpr>,
     /// Written fields of constructors: the types of each, for [`Types::fields`].
     field_types: Vec<(VarId, Vec<Ty>)>,
-    /// The types of datatype names, needed before the datatypes themselves are inferred.
+    /// The variables of the signatures around what is being inferred: signatures inside may mention them.
+    scoped: Vec<FxHashMap<std::rc::Rc<str>, Ty>>,
+    /// The type of something that has been reported already.
     error: Ty,
 }
 
@@ -94,6 +97,7 @@ impl<'a> Checker<'a> {
             out: Types::default(),
             builtin_types: FxHashMap::default(),
             field_types: Vec::new(),
+            scoped: Vec::new(),
             error,
         }
     }
@@ -109,6 +113,11 @@ impl<'a> Checker<'a> {
 
     fn finish(mut self) -> Types {
         for (var, fields) in std::mem::take(&mut self.field_types) {
+            if fields.iter().any(|&f| !self.free_vars(f).is_empty()) {
+                // `channel c : {}`: of which type? FDR asks, too.
+                let (span, name) = (self.resolved.var(var).span, self.resolved.var(var).name.clone());
+                self.type_error(span, format!("the type of a field of `{name}` is not known"));
+            }
             let widths = fields.iter().map(|&f| self.unifier.table.parts(f).len()).collect();
             self.out.fields.insert(var, widths);
         }
@@ -261,8 +270,9 @@ impl<'a> Checker<'a> {
     }
 
     /// Turns the inferred types of a component into schemes.
-    fn generalise(&mut self, vars: &[VarId], types: &[Ty]) {
+    fn generalise(&mut self, vars: &[VarId], types: &[Ty], signatures: &[signature::Declared]) {
         self.settle();
+        self.keep_promises(signatures);
         let level = self.level;
         let mut own: Vec<Pending> = Vec::new();
         let mut rest = Vec::new();

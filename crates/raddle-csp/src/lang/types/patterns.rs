@@ -59,17 +59,17 @@ impl Checker<'_> {
                 }
                 seq
             }
-            Pat::Dot(a, b) => {
-                let parts = [self.pattern(a), self.pattern(b)];
-                let dot = self.add(Type::Dot(parts.to_vec()));
-                match self.unifier.normalise(dot, 0) {
-                    Ok(ty) => ty,
-                    Err(_) => {
-                        let shown = self.show_all(&parts);
-                        self.type_error(span, format!("`{}` cannot be dotted with `{}`", shown[0], shown[1]));
-                        self.error
+            Pat::Dot(..) => {
+                // All parts at once: a variable at the end may reach over the fields of several constructors.
+                let mut parts = Vec::new();
+                let mut todo = vec![id];
+                while let Some(pat) = todo.pop() {
+                    match *self.ast.pat(pat) {
+                        Pat::Dot(a, b) => todo.extend([b, a]),
+                        _ => parts.push(self.pattern(pat)),
                     }
                 }
+                self.dotted(span, &parts)
             }
             Pat::As(a, b) => {
                 let ty = self.pattern(a);

@@ -259,3 +259,112 @@ fn infinite_types_are_refused() {
     "#]],
     );
 }
+
+/// libcspm's tests in `typechecker/should_fail`, and `type_annotations` in `should_pass`.
+#[test]
+fn signatures_are_promises() {
+    check(
+        "f :: (a) -> b\nf(x) = x",
+        expect![[r#"
+        error: the definition of `f` is less general than its declared type: `a` and `b` are the same type
+         --> test.csp:1:1
+          |
+        1 | f :: (a) -> b
+          | ^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "f :: (a) -> a\nf(x) = x + 1",
+        expect![[r#"
+        error: the definition of `f` is less general than its declared type: `a` is always `Int`
+         --> test.csp:1:1
+          |
+        1 | f :: (a) -> a
+          | ^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "f :: (a, a) -> Bool\nf(x, y) = x == y",
+        expect![[r#"
+        error: the definition of `f` is less general than its declared type: `a` has to be demanded to be of the class `Eq`
+         --> test.csp:1:1
+          |
+        1 | f :: (a, a) -> Bool
+          | ^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "f :: Set a => (a, a) -> Bool\nf(x, y) = x == y",
+        expect![[r#"
+        error: the definition of `f` is less general than its declared type: `a` has to be demanded to be of the class `Eq`
+         --> test.csp:1:1
+          |
+        1 | f :: Set a => (a, a) -> Bool
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "f :: Eq a => (a, a) -> Bool\nf(x, y) = x < y",
+        expect![[r#"
+        error: the definition of `f` is less general than its declared type: `a` has to be demanded to be of the class `Ord`
+         --> test.csp:1:1
+          |
+        1 | f :: Eq a => (a, a) -> Bool
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "f :: (a) -> {a}\nf(x) = {x}",
+        expect![[r#"
+        error: the definition of `f` is less general than its declared type: `a` has to be demanded to be of the class `Set`
+         --> test.csp:1:1
+          |
+        1 | f :: (a) -> {a}
+          | ^^^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "g(x) = let h :: (b) -> b\n  h(y) = if true then x else y\nwithin h(1)",
+        expect![[r#"
+        error: the definition of `h` is less general than its declared type: `b` is a type of its surroundings
+         --> test.csp:1:12
+          |
+        1 | g(x) = let h :: (b) -> b
+          |            ^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "datatype F = G.Int\nid :: (a) -> a\nid(x) = x\npair = (id(0), id(true))\nf18 :: (a, Int) -> b\nf18(x, y) = error(\"no\")\nf19 :: Eq a1 => (a1, a1) -> Bool\nf19(x, y) = x == y\nf20 :: (Eq a, Ord a) => (a, a) -> Bool\nf20(x,y) = x < y\nf21 :: Set a => (a) -> {a}\nf21(x) = let\n  y :: {a}\n  y = {x}\nwithin y\nf25 :: (Set b, Set d, Yieldable d) => (<b=>d>, {a=>*b}) -> {d}\nf25(S, C) = let\n  f :: (<b=>d>, a=>*b) -> {d}\n  f(<>, _) = {}\n  f(s, c) = Union({ productions(x.c) | x <- set(s) })\nwithin Union({f(S,c) | c <- C})\nfoo :: (F) -> F\nfoo(G.n) = G.n\nlen :: (<a>) -> Int\nlen(s) = if #s == 0 then len(<true>) else len(<1>)",
+        expect![[r#"
+            f18 :: (a, Int) -> b
+            f19 :: (a, a) -> Bool
+            f20 :: (a, a) -> Bool
+            f21 :: (a) -> {a}
+            f25 :: (<a => b>, {a}) -> {b}
+            foo :: (F) -> F
+            id :: (a) -> a
+            len :: (<a>) -> Int
+            pair :: (Int, Bool)
+        "#]],
+    );
+    check(
+        "channel c : {}",
+        expect![[r#"
+        error: the type of a field of `c` is not known
+         --> test.csp:1:9
+          |
+        1 | channel c : {}
+          |         ^
+    "#]],
+    );
+    check(
+        "datatype D = A.{}",
+        expect![[r#"
+        error: the type of a field of `A` is not known
+         --> test.csp:1:14
+          |
+        1 | datatype D = A.{}
+          |              ^
+    "#]],
+    );
+}

@@ -125,27 +125,55 @@ impl Unifier {
                 };
                 self.at_depth(head, target, depth)
             }
-            Type::Dotable(args, end) => match self.table.get(result) {
-                Type::Dotable(wanted, wanted_end) => {
-                    if rest.len() > args.len() {
-                        return Err(Mismatch);
+            Type::Dotable(args, end) => {
+                let left = self.absorb(args, rest, depth)?;
+                match self.table.get(result) {
+                    Type::Dotable(wanted, wanted_end) if !left.is_empty() => {
+                        self.parts(&left, &wanted, depth)?;
+                        self.at_depth(end, wanted_end, depth)
                     }
-                    self.all(rest, &args[..rest.len()], depth)?;
-                    let left = &args[rest.len()..];
-                    if left.is_empty() {
-                        return Err(Mismatch);
-                    }
-                    self.parts(left, &wanted, depth)?;
-                    self.at_depth(end, wanted_end, depth)
+                    _ if left.is_empty() => self.at_depth(end, result, depth),
+                    _ => Err(Mismatch),
                 }
-                _ => {
-                    self.parts(rest, &args, depth)?;
-                    self.at_depth(end, result, depth)
-                }
-            },
+            }
             Type::Error => Ok(()),
             _ => Err(Mismatch),
         }
+    }
+
+    /// Gives a constructor's arguments the parts that follow it; what is left of the arguments. A constructor among the
+    /// parts puts its own arguments in front of the remaining ones, and a variable at the end stands for all that remain:
+    /// in `B.D.x` for those of `D` and of `B`.
+    fn absorb(&mut self, args: Vec<Ty>, rest: &[Ty], depth: u32) -> Result<Vec<Ty>, Mismatch> {
+        let mut wanted = args;
+        wanted.reverse();
+        let rest: Vec<Ty> = rest.iter().flat_map(|&part| self.table.parts(part)).collect();
+        for (i, &part) in rest.iter().enumerate() {
+            let last = i + 1 == rest.len();
+            if last && wanted.len() > 1 && self.table.is_var(part) {
+                wanted.reverse();
+                let all = self.table.dot(&wanted);
+                self.at_depth(part, all, depth)?;
+                return Ok(Vec::new());
+            }
+            let next = wanted.pop().ok_or(Mismatch)?;
+            if let Type::Dotable(lacking, inner) = self.table.get(part)
+                && self.takes_whole(next, inner)
+            {
+                self.at_depth(inner, next, depth)?;
+                wanted.extend(lacking.into_iter().rev());
+                continue;
+            }
+            self.at_depth(part, next, depth)?;
+        }
+        wanted.reverse();
+        Ok(wanted)
+    }
+
+    /// Whether an argument of type `wanted` is what an incomplete value becomes, rather than the incomplete value itself.
+    fn takes_whole(&mut self, wanted: Ty, becomes: Ty) -> bool {
+        !matches!(self.table.get(wanted), Type::Dotable(..) | Type::Var { .. })
+            || self.table.find(wanted) == self.table.find(becomes)
     }
 
     /// Applies constructors and channels in a dot to the parts that follow them.
@@ -161,7 +189,7 @@ impl Unifier {
         let mut out = Vec::new();
         let mut at = 0;
         while at < parts.len() {
-            let (value, next) = self.take(&parts, at, depth)?;
+            let (value, next) = self.take(&parts, at, false, depth)?;
             out.push(value);
             if next == at {
                 // Undecided from here on.
@@ -178,8 +206,8 @@ impl Unifier {
     }
 
     /// Takes one value off the parts: a plain part, or a constructor with its arguments. Returns the position it
-    /// started at when it cannot be decided yet.
-    fn take(&mut self, parts: &[Ty], at: usize, depth: u32) -> Result<(Ty, usize), Mismatch> {
+    /// started at when it cannot be decided yet. `more`: the constructor around it wants further arguments.
+    fn take(&mut self, parts: &[Ty], at: usize, more: bool, depth: u32) -> Result<(Ty, usize), Mismatch> {
         if depth > UNIFY_DEPTH_MAX {
             return Err(Mismatch);
         }
@@ -188,16 +216,17 @@ impl Unifier {
         let mut taken = 0;
         while taken < args.len() && next < parts.len() {
             let last = next + 1 == parts.len();
-            if last && taken + 1 < args.len() && self.table.is_var(parts[next]) {
+            let more = more || taken + 1 < args.len();
+            if last && more && self.table.is_var(parts[next]) {
                 return Ok((parts[at], at));
             }
-            let (value, after) = self.take(parts, next, depth + 1)?;
+            let (value, after) = self.take(parts, next, more, depth + 1)?;
             if after == next {
                 return Ok((parts[at], at));
             }
             // An inner constructor that still lacks arguments ends the dot; what it lacks comes first.
             if let Type::Dotable(lacking, inner) = self.table.get(value)
-                && !matches!(self.table.get(args[taken]), Type::Dotable(..) | Type::Var { .. })
+                && self.takes_whole(args[taken], inner)
             {
                 self.at_depth(inner, args[taken], depth + 1)?;
                 let mut lacking = lacking;
@@ -237,6 +266,12 @@ impl Unifier {
             (Class::Eq | Class::Ord, Type::Proc) => return Err(Mismatch),
             (Class::Ord, Type::Event | Type::Data(_) | Type::Dotable(..) | Type::Dot(_)) => {
                 return Err(Mismatch);
+            }
+            // Sets are ordered by inclusion, sequences by prefix, maps by their keys: what they hold need have no order.
+            (Class::Ord, Type::Set(element)) => decided = self.satisfies(Class::Element, element)?,
+            (Class::Ord, Type::Seq(element)) => decided = self.satisfies(Class::Eq, element)?,
+            (Class::Ord, Type::Map(key, value)) => {
+                decided = self.satisfies(Class::Eq, key)? & self.satisfies(Class::Ord, value)?;
             }
             (Class::Eq, Type::Dotable(..)) => {}
             (_, Type::Dotable(..)) => {}
