@@ -1,33 +1,36 @@
-//! The default analysis: prove what can be proven cheaply, explore what is left, confirm what is suspected.
+//! The default analysis: prove what can be proven cheaply, look at what is small, confirm what is suspected.
 //!
 //! 1. The thread-modular analysis ([`crate::modular`]) looks at each thread once. Most programs that are right are
 //!    proven so here.
-//! 2. The interleaving abstract machine ([`crate::abs::explore`]) with garbage collection, partial order reduction and
+//! 2. The concrete machine explores all states, if they are few ([`crate::concrete::explore`]). If they are not, random walks
+//!    ([`crate::concrete::walk`]) go to the end of some runs, the reduced search ([`crate::concrete::dpor`]) tries one run of each
+//!    class of equivalent ones, and states that differ in the names of threads are taken as one
+//!    ([`crate::concrete::symmetry`]).
+//! 3. The interleaving abstract machine ([`crate::abs::explore`]) with garbage collection, partial order reduction and
 //!    subsumption looks at what is left.
-//! 3. The concrete machine ([`crate::concrete::explore`]) tries to make every suspect happen. If it sees the whole
-//!    state space, its word is final: what it did not see does not exist. If it does not, suspects that it met are
-//!    confirmed and the others remain suspected, with the abstract path that leads to them.
+//! 4. Where that suspects something, the searches go on as far as the limits allow.
 //!
-//! # Conflicts that are no races
-//!
-//! The paper's filter (§4.2.1) forgives a variable that is only read and swapped, between two threads. Here it works for
-//! any number of threads and any number of procedures: conflicts on a location are harmless if all of them are between a
-//! plain read and a `cas` or between two `cas`, and no procedure contributes more than one of the reads. (Two reads in one
-//! attempt can see two values: pcounter-buggy.) A `cas` that fails for good is a finding of its own.
+//! A phase that sees everything settles the verdict, whatever became of the others: what it did not meet does not exist. If
+//! none does, what was met is confirmed, what was not is suspected, with the abstract path that leads to it, and the verdict
+//! on a program with nothing but suspects is *unknown*.
 
-use crate::abs::explore::{self as abstract_explore, Graph, StateId};
-use crate::abs::space::{Config, Space, TidId};
-use crate::concrete::dpor;
-use crate::concrete::explore::{self, Exploration, Observed, RaceKey, Stand};
-use crate::concrete::state::{Machine, Origin, origin_name, path_name};
+mod writer;
+
+use crate::abs::explore::{self as abstract_explore, Graph};
+use crate::abs::space::{Config, Space};
+use crate::concrete::explore::{self, Exploration, Observed};
+use crate::concrete::state::Machine;
+use crate::concrete::{dpor, walk};
 use crate::finding::*;
 use crate::limits::Clock;
-use crate::machine::access::{Action, SitePair};
+use crate::machine::access::Action;
 use crate::modular;
-use crate::suspect::{self, Suspects};
-use crate::syntax::core::{BodyId, ExprId, Program};
+use crate::suspect;
+use crate::syntax::core::{ExprId, Program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use writer::Writer;
+pub use writer::harmless;
 
 /// How far an analysis may go.
 #[derive(Clone, Debug)]
@@ -65,12 +68,25 @@ impl Options {
     }
 }
 
-/// Analyses a program. `progress` is told the name of each phase as it starts.
+/// What an analysis says while it goes on.
+pub enum Progress<'a> {
+    /// A phase begins.
+    Phase(&'a str),
+    /// This happened, and will be in the report.
+    Found(&'a Finding),
+}
+
+/// Concrete states within which a program is small.
+const STATES_FEW: usize = 5_000;
+/// Inequivalent runs within which it is.
+const RUNS_FEW: usize = 3_000;
+
+/// Analyses a program. `progress` is told the name of each phase as it starts, and what is confirmed as soon as it is.
 pub fn analyze(
     program: &Program,
     options: &Options,
     clock: &Clock,
-    progress: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Progress),
 ) -> Report {
     let mut report = Report {
         file: program.source.name.clone(),
@@ -79,7 +95,7 @@ pub fn analyze(
         phases: Vec::new(),
         results: Vec::new(),
     };
-    progress("each thread by itself");
+    progress(Progress::Phase("each thread by itself"));
     let start = Instant::now();
     let outcome = modular::analyze(program, options.k, &clock.at_most(options.timeout / 4));
     let left = leftovers(&outcome);
@@ -99,14 +115,33 @@ pub fn analyze(
         report.verdict = Verdict::Clean("every thread by itself excludes an error".to_owned());
         return report;
     }
+    let machine = Machine::new(program);
+    let mut runs = Runs {
+        machine: &machine,
+        options,
+        clock,
+        progress,
+        observed: Observed::default(),
+        phases: &mut report.phases,
+        told: BTreeSet::new(),
+        settled: None,
+        open: String::new(),
+    };
+    runs.look_briefly();
+    if let Some(why) = runs.settled.take() {
+        let observed = runs.observed;
+        settle(&mut report, program, &observed, why);
+        return report;
+    }
 
-    progress("abstract interleavings");
+    (runs.progress)(Progress::Phase("abstract interleavings"));
     let start = Instant::now();
     let mut space = Space::new(program, options.config());
     let mut graph = abstract_explore::explore(
         &mut space,
         options.abstract_states_max,
-        &clock.at_most(options.timeout / 3),
+        // What is confirmed is settled; that there is more to suspect is worth less time.
+        &clock.at_most(options.timeout / if runs.told.is_empty() { 3 } else { 10 }),
     );
     let mut suspects = suspect::suspects(&mut space, &graph, clock);
     graph.incomplete = graph.incomplete.or_else(|| suspects.incomplete.take());
@@ -125,7 +160,7 @@ pub fn analyze(
         suspects.errors.retain(|site, _| outcome.errors.contains(site) || outcome.wrong.contains(site));
     }
     let count = suspects.races.len() + suspects.deadlocks.len() + suspects.errors.len();
-    report.phases.push(Phase {
+    runs.phases.push(Phase {
         name: "abstract interleavings",
         states: graph.states.len(),
         edges: graph.edges.len(),
@@ -134,79 +169,160 @@ pub fn analyze(
         outcome: format!("{count} suspects"),
     });
     let may_spin = outcome.spins || outcome.incomplete.is_some() || wavers(&graph);
-    if graph.incomplete.is_none() && count == 0 && !may_spin {
+    let excluded = graph.incomplete.is_none() && count == 0 && !may_spin;
+    if excluded && runs.observed.situations() == 0 {
         report.verdict = Verdict::Clean("no abstract interleaving has an error".to_owned());
         return report;
     }
-
-    progress("concrete schedules");
-    let start = Instant::now();
-    let machine = Machine::new(program);
-    let mut exploration =
-        explore::explore(&machine, options.concrete_states_max, &clock.at_most(options.timeout / 2));
-    report.phases.push(Phase {
-        name: "concrete schedules",
-        states: exploration.states,
-        edges: exploration.edges,
-        seconds: start.elapsed().as_secs_f64(),
-        incomplete: exploration.incomplete.clone(),
-        outcome: format!("{} situations seen", situations(&exploration.observed)),
-    });
-    if exploration.incomplete.is_some() && !clock.is_over() {
-        progress("inequivalent schedules");
-        report.phases.push(reduce(
-            &machine,
-            options.runs_max,
-            &mut exploration,
-            &clock.at_most(options.timeout / 6),
-        ));
+    if !excluded {
+        runs.look_long();
     }
-    let writer = Writer { program, observed: &exploration.observed };
+    let Runs { observed, settled, open, .. } = runs;
+    if let Some(why) = settled {
+        settle(&mut report, program, &observed, why);
+        return report;
+    }
+    let writer = Writer { program, observed: &observed };
     writer.confirmed(&mut report.findings);
-    if exploration.incomplete.is_some() {
-        let cut = writer.suspected(&mut space, &graph, &suspects, clock, &mut report.findings);
-        graph.incomplete = graph.incomplete.or(cut);
-    } else {
-        report.results = exploration.observed.results.iter().cloned().collect();
+    let cut = writer.suspected(&mut space, &graph, &suspects, clock, &mut report.findings);
+    graph.incomplete = graph.incomplete.or(cut);
+    if graph.incomplete.is_some() && outcome.incomplete.is_none() {
+        writer.left(&outcome, &mut report.findings);
     }
-    report.findings.sort_by(|a, b| {
-        (a.benign, a.grade, a.kind, &a.message).cmp(&(b.benign, b.grade, b.kind, &b.message))
-    });
-    report.verdict = verdict(&report, &exploration, may_spin, &graph);
+    sort(&mut report.findings);
+    report.verdict = verdict(&report, open, may_spin, &graph);
     report
 }
 
-/// Where the graph of states is too large, the search over inequivalent schedules goes deeper. If it comes to an end all
-/// runs are finite and all were seen; only whether a failed `cas` is retried is asked of the graph alone.
-fn reduce(machine: &Machine, runs_max: usize, exploration: &mut Exploration, clock: &Clock) -> Phase {
-    let start = Instant::now();
-    let bounds = dpor::Bounds { runs_max, ..dpor::Bounds::default() };
-    let dpor::Reduced { exploration: reduced, runs } = dpor::explore(machine, bounds, clock);
-    let phase = Phase {
-        name: "inequivalent schedules",
-        states: reduced.states,
-        edges: reduced.edges,
-        seconds: start.elapsed().as_secs_f64(),
-        incomplete: reduced.incomplete.clone(),
-        outcome: format!("{} situations seen in {runs} runs", situations(&reduced.observed)),
-    };
-    let observed = &mut exploration.observed;
-    for (key, seen) in reduced.observed.races {
-        let benign = seen.benign;
-        observed.races.entry(key).or_insert(seen).benign &= benign;
+/// The report on a program of which everything was seen.
+fn settle(report: &mut Report, program: &Program, observed: &Observed, why: &'static str) {
+    Writer { program, observed }.confirmed(&mut report.findings);
+    sort(&mut report.findings);
+    report.results = observed.results.iter().cloned().collect();
+    report.verdict = if report.serious() > 0 { Verdict::Found } else { Verdict::Clean(why.to_owned()) };
+}
+
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| {
+        (a.benign, a.grade, a.kind, &a.message).cmp(&(b.benign, b.grade, b.kind, &b.message))
+    });
+}
+
+/// The concrete searches, and what they have seen together.
+struct Runs<'a, 'p> {
+    machine: &'a Machine<'p>,
+    options: &'a Options,
+    clock: &'a Clock,
+    progress: &'a mut dyn FnMut(Progress),
+    observed: Observed,
+    phases: &'a mut Vec<Phase>,
+    /// Findings that were shown already.
+    told: BTreeSet<String>,
+    /// Why nothing is left to be seen, when nothing is.
+    settled: Option<&'static str>,
+    /// Why the last search did not see everything.
+    open: String,
+}
+
+impl Runs<'_, '_> {
+    /// What a small program needs, and what a large one is likely to show.
+    fn look_briefly(&mut self) {
+        let few = STATES_FEW.min(self.options.concrete_states_max);
+        self.states(few, false, 8);
+        if self.goes_on() && self.options.runs_max > 0 {
+            self.walks();
+        }
+        if self.goes_on() {
+            self.reduced(RUNS_FEW.min(self.options.runs_max), 12);
+        }
+        if self.goes_on() && self.options.concrete_states_max > few {
+            self.states(self.options.concrete_states_max, true, 4);
+        }
     }
-    for (key, schedule) in reduced.observed.deadlocks {
-        observed.deadlocks.entry(key).or_insert(schedule);
+
+    /// As far as the limits allow.
+    fn look_long(&mut self) {
+        if self.goes_on() && self.options.runs_max > RUNS_FEW {
+            self.reduced(self.options.runs_max, 4);
+        }
     }
-    for (key, error) in reduced.observed.errors {
-        observed.errors.entry(key).or_insert(error);
+
+    fn goes_on(&self) -> bool {
+        self.settled.is_none() && !self.clock.is_over()
     }
-    observed.results.extend(reduced.observed.results);
-    observed.spawn_sites.extend(reduced.observed.spawn_sites);
-    if reduced.incomplete.is_none() && !machine.program.cases {
-        exploration.incomplete = None;
+
+    fn start(&mut self, name: &'static str) -> Instant {
+        (self.progress)(Progress::Phase(name));
+        Instant::now()
     }
-    phase
+
+    /// All states, by name or up to renaming.
+    fn states(&mut self, states_max: usize, orbits: bool, share: u32) {
+        let name = if orbits { "states up to renaming" } else { "concrete schedules" };
+        let start = self.start(name);
+        let clock = self.clock.at_most(self.options.timeout / share);
+        let search = if orbits { explore::explore_orbits } else { explore::explore };
+        let seen = search(self.machine, states_max, &clock);
+        let complete = seen.incomplete.is_none();
+        self.end(name, start, seen, String::new());
+        if complete {
+            self.settled = Some("every schedule was explored");
+        }
+    }
+
+    fn walks(&mut self) {
+        let start = self.start("random walks");
+        let clock = self.clock.at_most(self.options.timeout / 10);
+        let bounds = walk::Bounds::default();
+        let bounds = walk::Bounds { walks_max: bounds.walks_max.min(self.options.runs_max), ..bounds };
+        let seen = walk::walk(self.machine, bounds, 1, &clock);
+        let exploration = Exploration {
+            observed: seen.observed,
+            states: seen.steps,
+            edges: seen.steps,
+            ..Exploration::default()
+        };
+        self.end("random walks", start, exploration, format!(" in {} walks", seen.walks));
+    }
+
+    /// One run of each class. If the search comes to an end all runs are finite and all were seen; whether a failed `cas`
+    /// is retried it knows where each is retried in its own run, or none succeeds.
+    fn reduced(&mut self, runs_max: usize, share: u32) {
+        let name = "inequivalent schedules";
+        let start = self.start(name);
+        let clock = self.clock.at_most(self.options.timeout / share);
+        let bounds = dpor::Bounds { runs_max, ..dpor::Bounds::default() };
+        let seen = dpor::explore(self.machine, bounds, &clock);
+        let complete = seen.exploration.incomplete.is_none();
+        self.end(name, start, seen.exploration, format!(" in {} runs", seen.runs));
+        if complete && seen.unretried.is_empty() {
+            self.settled = Some("every inequivalent schedule was explored");
+        } else if complete {
+            self.open = "whether all failed swaps are retried is open".to_owned();
+        }
+    }
+
+    fn end(&mut self, name: &'static str, start: Instant, seen: Exploration, note: String) {
+        self.phases.push(Phase {
+            name,
+            states: seen.states,
+            edges: seen.edges,
+            seconds: start.elapsed().as_secs_f64(),
+            incomplete: seen.incomplete.clone(),
+            outcome: format!("{} situations seen{note}", seen.observed.situations()),
+        });
+        self.observed.absorb(seen.observed);
+        if let Some(reason) = seen.incomplete {
+            self.open = reason;
+        }
+        let mut findings = Vec::new();
+        Writer { program: self.machine.program, observed: &self.observed }.confirmed(&mut findings);
+        for finding in findings.iter().filter(|finding| !finding.benign) {
+            if self.told.insert(finding.key()) {
+                (self.progress)(Progress::Found(finding));
+            }
+        }
+    }
 }
 
 /// Whether some swap may succeed and may fail. Only the concrete machine can tell whether a failed one is retried.
@@ -236,343 +352,24 @@ fn leftovers(outcome: &modular::Outcome) -> Vec<String> {
     left
 }
 
-fn situations(observed: &Observed) -> usize {
-    observed.races.len()
-        + observed.deadlocks.len()
-        + observed.livelocks.len()
-        + observed.unretried.len()
-        + observed.errors.len()
-}
-
-fn verdict(report: &Report, exploration: &Exploration, may_spin: bool, graph: &Graph) -> Verdict {
-    if report.serious() > 0 {
+fn verdict(report: &Report, open: String, may_spin: bool, graph: &Graph) -> Verdict {
+    let serious = |grade| report.findings.iter().filter(|f| !f.benign && f.grade == grade).count();
+    if serious(Grade::Confirmed) > 0 {
         return Verdict::Found;
     }
-    match &exploration.incomplete {
-        None => Verdict::Clean("every schedule was explored".to_owned()),
-        Some(_) if graph.incomplete.is_none() && !may_spin => {
+    let suspects = match serious(Grade::Suspected) {
+        0 => String::new(),
+        1 => "1 suspect is neither confirmed nor excluded: ".to_owned(),
+        n => format!("{n} suspects are neither confirmed nor excluded: "),
+    };
+    match &graph.incomplete {
+        None if suspects.is_empty() && !may_spin => {
             Verdict::Clean("no abstract interleaving has an error beyond harmless ones".to_owned())
         }
-        Some(reason) => {
-            let what = match &graph.incomplete {
-                Some(abstract_reason) if abstract_reason == reason => reason.clone(),
-                Some(abstract_reason) => format!("{abstract_reason}; {reason}"),
-                None => format!(
-                    "no race or deadlock, but whether all loops end and all failed swaps are retried is open: {reason}"
-                ),
-            };
-            Verdict::Unknown(what)
-        }
-    }
-}
-
-/// A location, as far as conflicts are concerned: all cells of one origin and index.
-type Place = (Origin, u32);
-
-/// Locations whose conflicts are all harmless. See the head of this file.
-pub fn harmless(
-    program: &Program,
-    races: impl Iterator<Item = (SitePair, (Action, Action), Place)>,
-) -> BTreeSet<Place> {
-    let mut only_cas: BTreeMap<Place, bool> = BTreeMap::new();
-    let mut reads: BTreeMap<Place, BTreeSet<(BodyId, ExprId)>> = BTreeMap::new();
-    for (sites, actions, place) in races {
-        let fine = only_cas.entry(place).or_insert(true);
-        match actions {
-            (Action::CasSucceeds, Action::CasSucceeds) => {}
-            (Action::Read, Action::CasSucceeds) | (Action::CasSucceeds, Action::Read) => {
-                let site = if actions.0 == Action::Read { sites.0 } else { sites.1 };
-                reads.entry(place).or_default().insert((program.homes[site.index()], site));
-            }
-            _ => *fine = false,
-        }
-    }
-    only_cas
-        .into_iter()
-        .filter(|(place, fine)| {
-            let bodies: Vec<BodyId> = reads.get(place).into_iter().flatten().map(|read| read.0).collect();
-            let distinct: BTreeSet<&BodyId> = bodies.iter().collect();
-            *fine && distinct.len() == bodies.len()
-        })
-        .map(|(place, _)| place)
-        .collect()
-}
-
-/// Turns observations into findings.
-struct Writer<'a> {
-    program: &'a Program,
-    observed: &'a Observed,
-}
-
-impl Writer<'_> {
-    fn part(&self, site: ExprId, thread: String, what: String) -> Part {
-        let span = self.program.span(site);
-        Part { span, place: self.program.source.place(span), thread, what }
-    }
-
-    fn thread(&self, path: &[u32]) -> String {
-        match self.observed.spawn_sites.get(path) {
-            Some(site) => {
-                format!(
-                    "thread {}, spawned at {}",
-                    path_name(path),
-                    self.program.source.place(self.program.span(*site))
-                )
-            }
-            None => "the main thread".to_owned(),
-        }
-    }
-
-    fn tid(&self, space: &Space, tid: TidId) -> String {
-        match space.tid_of(tid).last() {
-            Some((site, _)) => {
-                format!("a thread spawned at {}", self.program.source.place(self.program.span(*site)))
-            }
-            None => "the main thread".to_owned(),
-        }
-    }
-
-    fn stand(&self, stand: &Stand) -> Part {
-        let what = match stand.action {
-            Action::Acquire => "waits for this lock",
-            Action::Join => "waits for this thread to end",
-            Action::CasFails => "fails to swap, again and again",
-            Action::Read => "reads, again and again",
-            _ => "stands here",
-        };
-        self.part(stand.site, self.thread(&stand.thread), what.to_owned())
-    }
-
-    fn confirmed(&self, out: &mut Vec<Finding>) {
-        let observed = self.observed;
-        let keys = observed.races.keys().map(|key| (key.sites, key.actions, (key.origin, key.cell)));
-        let harmless = harmless(self.program, keys);
-        // A race is benign only if every conflict on its location is: the two writes of a lost update write the same.
-        let mut benign: BTreeMap<Place, bool> = BTreeMap::new();
-        for (key, seen) in &observed.races {
-            *benign.entry((key.origin, key.cell)).or_insert(true) &= seen.benign;
-        }
-        let mut reported: BTreeSet<ExprId> = BTreeSet::new();
-        let mut merged: BTreeMap<(SitePair, (Action, Action), Origin), bool> = BTreeMap::new();
-        for (key, seen) in &observed.races {
-            let place = (key.origin, key.cell);
-            if harmless.contains(&place) {
-                continue;
-            }
-            // Cells of one vector that race in the same way are one finding.
-            let group = (key.sites, key.actions, key.origin);
-            let is_benign = benign[&place];
-            match merged.get(&group) {
-                Some(&known) if known <= is_benign => continue,
-                Some(_) => {
-                    let message = self.race_message(key);
-                    out.retain(|f: &Finding| !(f.kind == Kind::Race && f.message == message));
-                }
-                None => {}
-            }
-            merged.insert(group, is_benign);
-            reported.extend([key.sites.0, key.sites.1]);
-            out.push(Finding {
-                kind: Kind::Race,
-                grade: Grade::Confirmed,
-                benign: is_benign,
-                message: self.race_message(key),
-                parts: vec![
-                    self.part(key.sites.0, self.thread(&seen.threads.0), self.does(key.actions.0, key)),
-                    self.part(key.sites.1, self.thread(&seen.threads.1), self.does(key.actions.1, key)),
-                ],
-                schedule: Some(seen.schedule.clone()),
-                path: Vec::new(),
-            });
-        }
-        for (stuck, schedule) in &observed.deadlocks {
-            let message = match stuck.len() {
-                1 => "a thread waits for ever".to_owned(),
-                n => format!("{n} threads wait for ever"),
-            };
-            out.push(self.situation(Kind::Deadlock, message, stuck, schedule));
-        }
-        for (stuck, schedule) in &observed.livelocks {
-            let threads: BTreeSet<_> = stuck.iter().map(|s| &s.thread).collect();
-            let message = match threads.len() {
-                1 => "a thread spins for ever".to_owned(),
-                n => format!("{n} threads spin for ever"),
-            };
-            out.push(self.situation(Kind::Livelock, message, stuck, schedule));
-        }
-        let mut by_place: BTreeMap<Place, Vec<&explore::Unretried>> = BTreeMap::new();
-        for (site, seen) in &observed.unretried {
-            if !reported.contains(site) {
-                by_place.entry((seen.origin, seen.cell)).or_default().push(seen);
-            }
-        }
-        for ((origin, cell), seen) in by_place {
-            let name = origin_name(self.program, origin, cell);
-            let part = |u: &&explore::Unretried| {
-                self.part(
-                    u.stand.site,
-                    self.thread(&u.stand.thread),
-                    "may fail and is not tried again".to_owned(),
-                )
-            };
-            out.push(Finding {
-                kind: Kind::UnretriedCas,
-                grade: Grade::Confirmed,
-                benign: false,
-                message: format!("a failed swap of {name} is never retried"),
-                parts: seen.iter().map(part).collect(),
-                schedule: Some(seen[0].schedule.clone()),
-                path: Vec::new(),
-            });
-        }
-        for ((site, message), seen) in &observed.errors {
-            out.push(Finding {
-                kind: Kind::Error,
-                grade: Grade::Confirmed,
-                benign: false,
-                message: message.clone(),
-                parts: vec![self.part(*site, self.thread(&seen.thread), "fails here".to_owned())],
-                schedule: Some(seen.schedule.clone()),
-                path: Vec::new(),
-            });
-        }
-    }
-
-    fn situation(
-        &self,
-        kind: Kind,
-        message: String,
-        stuck: &[Stand],
-        schedule: &crate::concrete::schedule::Schedule,
-    ) -> Finding {
-        Finding {
-            kind,
-            grade: Grade::Confirmed,
-            benign: false,
-            message,
-            parts: stuck.iter().map(|stand| self.stand(stand)).collect(),
-            schedule: Some(schedule.clone()),
-            path: Vec::new(),
-        }
-    }
-
-    fn race_message(&self, key: &RaceKey) -> String {
-        let cell = if matches!(key.origin, Origin::Vector(_)) { 0 } else { key.cell };
-        let name = match key.origin {
-            Origin::Vector(site) => {
-                format!(
-                    "an element of the vector made at {}",
-                    self.program.source.place(self.program.span(site))
-                )
-            }
-            origin => origin_name(self.program, origin, cell),
-        };
-        let a = self.program.source.place(self.program.span(key.sites.0));
-        let b = self.program.source.place(self.program.span(key.sites.1));
-        format!("{} and {} of {name} ({a}, {b})", noun(key.actions.0), noun(key.actions.1))
-    }
-
-    fn does(&self, action: Action, key: &RaceKey) -> String {
-        let name = origin_name(self.program, key.origin, key.cell);
-        match action {
-            Action::Read => format!("reads {name}"),
-            Action::Write => format!("writes {name}"),
-            _ => format!("swaps {name}"),
-        }
-    }
-
-    /// What the abstract machine suspects and the concrete one, which did not see everything, has not met. Gives a reason
-    /// when it does not come to an end.
-    fn suspected(
-        &self,
-        space: &mut Space,
-        graph: &Graph,
-        suspects: &Suspects,
-        clock: &Clock,
-        out: &mut Vec<Finding>,
-    ) -> Option<String> {
-        let keys = suspects.races.keys().map(|race| (race.sites, race.actions, (race.origin, race.cell)));
-        let harmless = harmless(self.program, keys);
-        let mut benign: BTreeMap<Place, bool> = BTreeMap::new();
-        for (race, evidence) in &suspects.races {
-            *benign.entry((race.origin, race.cell)).or_insert(true) &= evidence.benign;
-        }
-        let known = out.iter().filter(|f| f.kind == Kind::Race).map(|f| f.message.clone());
-        let mut known: BTreeSet<String> = known.collect();
-        for (race, evidence) in &suspects.races {
-            let place = (race.origin, race.cell);
-            if clock.is_over() {
-                return Some(clock.reason());
-            }
-            let key =
-                RaceKey { sites: race.sites, actions: race.actions, origin: race.origin, cell: race.cell };
-            let message = self.race_message(&key);
-            if harmless.contains(&place) || !known.insert(message.clone()) {
-                continue;
-            }
-            let parts = vec![
-                self.part(race.sites.0, self.tid(space, evidence.tids.0), self.does(race.actions.0, &key)),
-                self.part(race.sites.1, self.tid(space, evidence.tids.1), self.does(race.actions.1, &key)),
-            ];
-            let path = self.path(space, graph, evidence.state);
-            out.push(suspected(Kind::Race, benign[&place], message, parts, path));
-        }
-        let confirmed = out.iter().any(|f| f.kind == Kind::Deadlock);
-        for (stuck, &state) in suspects.deadlocks.iter().filter(|_| !confirmed) {
-            if clock.is_over() {
-                return Some(clock.reason());
-            }
-            let parts = stuck
-                .iter()
-                .map(|&(tid, site)| {
-                    self.part(site, self.tid(space, tid), "may wait here for ever".to_owned())
-                })
-                .collect();
-            let path = self.path(space, graph, state);
-            out.push(suspected(
-                Kind::Deadlock,
-                false,
-                "threads may wait for each other".to_owned(),
-                parts,
-                path,
-            ));
-        }
-        let failed = out.iter().filter(|f| f.kind == Kind::Error).map(|f| f.parts[0].place.clone());
-        let failed: BTreeSet<String> = failed.collect();
-        for (&site, failure) in &suspects.errors {
-            if clock.is_over() {
-                return Some(clock.reason());
-            }
-            if failed.contains(&self.program.source.place(self.program.span(site))) {
-                continue;
-            }
-            let parts = vec![self.part(site, self.tid(space, failure.tid), "may be reached".to_owned())];
-            let path = self.path(space, graph, failure.state);
-            let message =
-                if failure.raised { "an error may be raised" } else { "this operation cannot work" };
-            out.push(suspected(Kind::Error, false, message.to_owned(), parts, path));
-        }
-        None
-    }
-
-    fn path(&self, space: &Space, graph: &Graph, to: StateId) -> Vec<String> {
-        let line = |edge: &abstract_explore::AbsEdge| {
-            let place = self.program.source.place(self.program.span(edge.site));
-            let what = edge.done.map_or("step", |op| op.action.word());
-            format!("{}: {what} at {place}", self.tid(space, edge.tid))
-        };
-        graph.path(to).iter().map(line).collect()
-    }
-}
-
-fn suspected(kind: Kind, benign: bool, message: String, parts: Vec<Part>, path: Vec<String>) -> Finding {
-    Finding { kind, grade: Grade::Suspected, benign, message, parts, schedule: None, path }
-}
-
-fn noun(action: Action) -> &'static str {
-    match action {
-        Action::Read => "read",
-        Action::Write => "write",
-        _ => "cas",
+        None if suspects.is_empty() => Verdict::Unknown(format!(
+            "no race or deadlock, but whether all loops end and all failed swaps are retried is open: {open}"
+        )),
+        Some(reason) if *reason != open => Verdict::Unknown(format!("{suspects}{reason}; {open}")),
+        _ => Verdict::Unknown(format!("{suspects}{open}")),
     }
 }

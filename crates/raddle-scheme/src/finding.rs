@@ -69,6 +69,15 @@ pub struct Finding {
     pub path: Vec<String>,
 }
 
+impl Finding {
+    /// What tells it from other findings of a program.
+    pub fn key(&self) -> String {
+        let parts: Vec<String> =
+            self.parts.iter().map(|part| format!("{} {} {}", part.place, part.thread, part.what)).collect();
+        format!("{} {} {}", self.kind.title(), self.message, parts.join(", "))
+    }
+}
+
 fn schedule_text<S: serde::Serializer>(
     schedule: &Option<Schedule>,
     serializer: S,
@@ -114,7 +123,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Findings that are worth an exit status: all but the benign ones.
+    /// Findings that are no harmless ones. What is suspected is among them; whether it is so is *unknown*.
     pub fn serious(&self) -> usize {
         self.findings.iter().filter(|finding| !finding.benign).count()
     }

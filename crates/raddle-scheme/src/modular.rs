@@ -16,7 +16,9 @@
 //! *single* when its allocation is executed at most once, which follows from the call graph found on the way: the
 //! top level is executed once, and so is a procedure with one call site in code that is executed once, in a thread that
 //! exists once. A lock that some thread releases without holding it, or that is written or swapped by hand once threads
-//! exist, is not trusted: it protects nothing and may block anybody.
+//! exist, is not trusted: it protects nothing and may block anybody. Neither is one that may be taken without a holder: who
+//! holds a lock is part of its abstract value ([`bit::LOCKED`] by an `acquire`, [`bit::TAKEN`] by nobody), so it does not
+//! matter in which position of the program such a lock is made, or which way its state takes into the lock's cell.
 //!
 //! If every lock is single and trusted, nobody takes a lock twice, and nobody ends with one, then in a state in which
 //! nobody can move each waiting thread waits for one that waits itself, and the places at which they wait form a cycle
@@ -32,6 +34,7 @@ use crate::graph::components;
 use crate::limits::Clock;
 use crate::machine::access::{Action, SitePair};
 use crate::syntax::core::{BodyId, Expr, ExprId, Program, VarId};
+use crate::syntax::prim::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -241,7 +244,10 @@ impl<'p> Run<'p> {
             match succ.next {
                 Next::Goes(next) => {
                     if let Control::Eval(expr, _) = self.space.ctx_of(next).control
-                        && matches!(self.space.program.expr(site), Expr::Call(..))
+                        && matches!(
+                            self.space.program.expr(site),
+                            Expr::Call(..) | Expr::PrimCall(Prim::CallCc, _)
+                        )
                         && let Some(&body) = self.bodies.get(&expr)
                     {
                         self.calls.entry((tid, body)).or_default().insert(site);
@@ -313,16 +319,11 @@ impl<'p> Run<'p> {
                 Action::Acquire => digest.held.contains(&op.addr),
                 Action::Read | Action::Join => false,
             };
-            if bad || !single.addr(&self.space, op.addr) {
+            // A lock that was taken by nobody is given back by nobody.
+            let held =
+                self.space.lookup_value(self.store, op.addr).map_or(0, |v| self.space.value_of(v).bits);
+            if bad || held & bit::TAKEN != 0 || !single.addr(&self.space, op.addr) {
                 out.insert(op.addr);
-            }
-        }
-        // A lock that starts out taken belongs to nobody.
-        for at in 0..self.space.program.exprs.len() {
-            if let Expr::Set(var, value) = &self.space.program.exprs[at]
-                && let Expr::Const(crate::syntax::core::Const::Lock(true)) = self.space.program.expr(*value)
-            {
-                out.insert(self.space.global_addr(*var));
             }
         }
         out
@@ -431,6 +432,10 @@ impl<'p> Run<'p> {
             }
         }
         for (tid, site, target, digest) in &self.joins {
+            // Whoever joins itself waits for ever; an id that stands for many may mean another one, or itself.
+            if target == tid {
+                out.insert(*site);
+            }
             points.entry((*tid, &**digest, For::Thread(*target))).or_default().push(*site);
         }
         let points: Vec<(_, Vec<ExprId>)> = points.into_iter().collect();

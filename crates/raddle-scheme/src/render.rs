@@ -3,6 +3,7 @@
 use crate::finding::{Finding, Grade, Kind, Report, Verdict};
 use crate::syntax::source::{Source, Span, SyntaxError};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -87,7 +88,11 @@ pub fn finding(source: &Source, finding: &Finding, color: bool) -> String {
     };
     let benign = if finding.benign { "benign " } else { "" };
     let title = format!("{grade} {benign}{}: {}", finding.kind.title(), finding.message);
-    let level = if finding.benign { Level::NOTE } else { Level::ERROR };
+    let level = match (finding.benign, finding.grade) {
+        (true, _) => Level::NOTE,
+        (false, Grade::Suspected) => Level::WARNING,
+        (false, Grade::Confirmed) => Level::ERROR,
+    };
     let labels: Vec<String> =
         finding.parts.iter().map(|part| format!("{} {}", part.thread, part.what)).collect();
     let mut marks = Vec::new();
@@ -145,8 +150,13 @@ pub fn finding(source: &Source, finding: &Finding, color: bool) -> String {
 
 /// The whole report. Nobody reads thousands of findings: beyond the first hundred they are counted.
 pub fn report(source: &Source, report: &Report, color: bool) -> String {
+    rest(source, report, &BTreeSet::new(), color)
+}
+
+/// The report without the findings that were shown before, given by their keys.
+pub fn rest(source: &Source, report: &Report, shown: &BTreeSet<String>, color: bool) -> String {
     let mut out = String::new();
-    for f in report.findings.iter().take(FINDINGS_MAX) {
+    for f in report.findings.iter().take(FINDINGS_MAX).filter(|f| !shown.contains(&f.key())) {
         let _ = writeln!(out, "{}\n", finding(source, f, color));
     }
     if let Some(more) = report.findings.len().checked_sub(FINDINGS_MAX).filter(|&more| more > 0) {
@@ -158,21 +168,31 @@ pub fn report(source: &Source, report: &Report, color: bool) -> String {
 
 /// The last line.
 pub fn summary(report: &Report) -> String {
-    let benign = report.findings.len() - report.serious();
+    let count = |test: &dyn Fn(&Finding) -> bool| report.findings.iter().filter(|f| test(f)).count();
     let mut line = match &report.verdict {
         Verdict::Clean(why) => format!("{}: clean ({why})", report.file),
         Verdict::Unknown(why) => format!("{}: unknown ({why})", report.file),
         Verdict::Found => {
+            // Suspects have a count of their own, unless there is nothing else: the published analyses only suspect.
+            let confirmed = |f: &Finding| !f.benign && f.grade == Grade::Confirmed;
+            let (all, sure) = (report.serious(), count(&confirmed));
             let kinds = [Kind::Race, Kind::Deadlock, Kind::Livelock, Kind::UnretriedCas, Kind::Error];
             let words: Vec<String> = kinds
                 .iter()
-                .map(|&kind| (report.count(kind), kind.title()))
+                .map(|&kind| {
+                    (count(&|f| f.kind == kind && !f.benign && (sure == 0 || confirmed(f))), kind.title())
+                })
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, title)| format!("{count} {title}{}", if count == 1 { "" } else { "s" }))
                 .collect();
-            format!("{}: {}", report.file, words.join(", "))
+            let mut line = format!("{}: {}", report.file, words.join(", "));
+            if sure > 0 && all > sure {
+                let _ = write!(line, "; {} suspected", all - sure);
+            }
+            line
         }
     };
+    let benign = count(&|f| f.benign);
     if benign > 0 {
         let _ = write!(line, "; {benign} benign race{}", if benign == 1 { "" } else { "s" });
     }

@@ -7,7 +7,7 @@
 use super::space::*;
 use super::trie::Root;
 use super::value::{AbsVal, Reference};
-use crate::syntax::core::{Expr, ExprId, VarId};
+use crate::syntax::core::{ExprId, VarId};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
@@ -95,7 +95,7 @@ impl Space<'_> {
                         walk.meet(cell);
                     }
                 }
-                Reference::Ref(addr) | Reference::Lock(addr) => walk.meet(addr),
+                Reference::Ref(addr) | Reference::Lock(addr) | Reference::Kont(addr) => walk.meet(addr),
                 Reference::Thread(tid) => {
                     let addr = self.addr(Addr::Result(tid));
                     walk.meet(addr);
@@ -109,28 +109,9 @@ impl Space<'_> {
         if let Some(live) = self.live.get(&(expr, index)) {
             return live.clone();
         }
-        let program = self.program;
-        let at = index as usize;
-        let mut vars: Vec<VarId> = Vec::new();
-        let mut need = |part: ExprId| vars.extend_from_slice(program.free(part));
-        match program.expr(expr) {
-            Expr::If(_, then, otherwise) => [*then, *otherwise].into_iter().for_each(&mut need),
-            Expr::Or(parts) | Expr::Begin(parts) | Expr::PrimCall(_, parts) => {
-                parts[(at + 1).min(parts.len())..].iter().copied().for_each(&mut need);
-            }
-            Expr::Let(bindings, body) | Expr::Letrec(bindings, body) => {
-                bindings[at + 1..].iter().for_each(|b| need(b.1));
-                need(*body);
-            }
-            Expr::Call(_, args) => args[at.min(args.len())..].iter().copied().for_each(&mut need),
-            Expr::CasVar(_, _, new) if at == 0 => need(*new),
-            _ => {}
-        }
-        match program.expr(expr) {
-            Expr::Set(var, _) | Expr::CasVar(var, ..) => vars.push(*var),
-            Expr::Letrec(bindings, _) => vars.push(bindings[at].0),
-            _ => {}
-        }
+        let (parts, written) = self.program.remaining(expr, index);
+        let mut vars: Vec<VarId> = written.into_iter().collect();
+        parts.iter().for_each(|&part| vars.extend_from_slice(self.program.free(part)));
         vars.sort_unstable();
         vars.dedup();
         let live: Rc<[VarId]> = vars.into();

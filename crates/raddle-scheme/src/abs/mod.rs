@@ -5,4 +5,5 @@ pub mod gc;
 pub mod space;
 pub mod step;
 pub mod trie;
+pub mod twins;
 pub mod value;

@@ -8,6 +8,7 @@
 //!   thread id, which keeps the locals of different threads apart.
 
 use super::trie::{Root, Tries};
+use super::twins::twins;
 use super::value::{AbsVal, Arithmetic, ValId};
 use crate::concrete::state::Origin;
 use crate::syntax::core::{ExprId, Program, VarId, index};
@@ -78,6 +79,8 @@ pub struct Config {
     pub order: Order,
     /// The program has ended when its main thread has: what the other threads would still do is not followed.
     pub main_ends: bool,
+    /// Many spawns of the same code share the name of their threads ([`super::twins`]).
+    pub twins: bool,
 }
 
 impl Config {
@@ -108,6 +111,7 @@ impl Config {
             count_konts: true,
             order: Order::DepthFirst,
             main_ends: true,
+            twins: false,
         }
     }
 
@@ -125,12 +129,13 @@ impl Config {
             count_konts: false,
             order: Order::BreadthFirst,
             main_ends: false,
+            twins: true,
         }
     }
 
     /// One store for the whole run, as the thread-modular analysis needs it.
     pub fn modular(k: usize) -> Config {
-        Config { gc: false, por: false, subsume: false, weak: true, ..Config::better(k) }
+        Config { gc: false, por: false, subsume: false, weak: true, twins: false, ..Config::better(k) }
     }
 }
 
@@ -268,6 +273,7 @@ pub struct Space<'p> {
     pub(super) globals: Vec<AddrId>,
     /// The thread that takes a step stands for several: each may allocate at the same address.
     pub(super) crowd: bool,
+    twins: FxHashMap<ExprId, ExprId>,
 }
 
 impl<'p> Space<'p> {
@@ -291,6 +297,7 @@ impl<'p> Space<'p> {
             live: FxHashMap::default(),
             globals: Vec::new(),
             crowd: false,
+            twins: if config.twins { twins(program) } else { FxHashMap::default() },
         };
         let halt = space.addr(Addr::Halt);
         let main = space.tid(Tid::new());
@@ -331,6 +338,11 @@ impl<'p> Space<'p> {
 
     pub fn tid(&mut self, tid: Tid) -> TidId {
         TidId(self.tids.intern(tid))
+    }
+
+    /// The place that names the threads spawned here.
+    pub fn spawn_name(&self, site: ExprId) -> ExprId {
+        self.twins.get(&site).copied().unwrap_or(site)
     }
 
     pub fn tid_of(&self, id: TidId) -> &Tid {

@@ -6,6 +6,7 @@
 
 mod ops;
 mod prims;
+mod refine;
 
 use super::space::*;
 use super::trie::Root;
@@ -99,10 +100,10 @@ impl Space<'_> {
     fn vector_size(&self, site: ExprId) -> Option<u32> {
         match self.program.expr(site) {
             Expr::PrimCall(Prim::Vector, args) if args.len() <= CELLS_MAX => Some(args.len() as u32),
-            Expr::PrimCall(Prim::MakeVector, args) => match self.program.expr(args[0]) {
-                Expr::Const(Const::Int(n)) if (0..=CELLS_MAX as i64).contains(n) => Some(*n as u32),
-                _ => None,
-            },
+            Expr::PrimCall(Prim::MakeVector, args) => {
+                let size = self.program.known_int(args[0])?;
+                (0..=CELLS_MAX as i64).contains(&size).then_some(size as u32)
+            }
             _ => None,
         }
     }
@@ -169,11 +170,11 @@ impl Space<'_> {
             Plan::Value(value) => self.give(&mut out, ctx, store, value, None),
             Plan::Branch { test, then, otherwise } => {
                 let test = self.value_of(test);
-                if test.may_be_true() {
-                    self.follow(&mut out, ctx, site, Plan::Tail(then), env, store);
-                }
-                if test.may_be_false() {
-                    self.follow(&mut out, ctx, site, Plan::Tail(otherwise), env, store);
+                for (branch, holds) in [(then, true), (otherwise, false)] {
+                    if if holds { test.may_be_true() } else { test.may_be_false() } {
+                        let (env, store) = self.refine(site, holds, env, store);
+                        self.follow(&mut out, ctx, site, Plan::Tail(branch), env, store);
+                    }
                 }
             }
             Plan::OrTest { value, next } => {
@@ -237,8 +238,8 @@ impl Space<'_> {
                 let addr = self.var_addr(var, env);
                 let value = self.lookup_value(store, addr).map(|v| self.value_of(v));
                 let certain = value.is_some_and(|v| {
-                    v.bits & !(bit::LOCKED | bit::UNLOCKED) == 0
-                        && v.int == value::Flat::None
+                    v.bits & !bit::LOCK == 0
+                        && v.int == value::Whole::None
                         && v.refs.iter().all(|r| matches!(r, Reference::Lock(_)))
                 });
                 self.lock(&mut out, ctx, store, &locks, acquire, !certain);
@@ -264,6 +265,8 @@ impl Space<'_> {
         let value = match constant {
             Const::Int(_) if self.config.arithmetic == Arithmetic::None => AbsVal::any_int(),
             Const::Int(n) => AbsVal::int(*n),
+            Const::Big(_) => AbsVal::any_int(),
+            Const::Ratio(_) => AbsVal::bits(bit::RATIO),
             Const::Real(_) => AbsVal::bits(bit::REAL),
             Const::Bool(b) => AbsVal::bits(if *b { bit::TRUE } else { bit::FALSE }),
             Const::Str(_) if self.config.arithmetic == Arithmetic::None => AbsVal::any_string(),
@@ -272,6 +275,7 @@ impl Space<'_> {
             Const::Symbol(s) => AbsVal::reference(Reference::Symbol(*s)),
             Const::Nil => AbsVal::bits(bit::NIL),
             Const::Unspecified => AbsVal::bits(bit::UNSPECIFIED),
+            Const::Lock(true) if self.config.weak => AbsVal::bits(bit::TAKEN),
             Const::Lock(l) => AbsVal::bits(if *l { bit::LOCKED } else { bit::UNLOCKED }),
         };
         self.value(value)
@@ -310,11 +314,21 @@ impl Space<'_> {
         }
     }
 
+    /// What is read from a cell that holds this.
+    pub(super) fn read_value(&mut self, held: ValId) -> ValId {
+        let known = self.value_of(held);
+        if !self.config.weak || known.bits & bit::LOCKED == 0 {
+            return held;
+        }
+        self.value(known.as_value())
+    }
+
     /// Returns what a cell holds; an unassigned variable is an error.
     fn give_cell(&mut self, out: &mut Out, ctx: Ctx, store: Root, addr: AddrId, done: Option<AbsOp>) {
         let Some(value) = self.lookup_value(store, addr) else {
             return out.fail(store, false, done);
         };
+        let value = self.read_value(value);
         let known = self.value_of(value);
         if known.is_none() {
             // Nothing was written here yet, and nobody reads a quiet variable before something is.
@@ -393,12 +407,18 @@ impl Space<'_> {
 
     fn apply(&mut self, out: &mut Out, ctx: Ctx, view: View, f: ValId, args: Values<ValId>) {
         let callee = self.value_of(f);
-        if callee.bits != 0 || callee.int != value::Flat::None || callee.string != value::Flat::None {
+        if callee.bits != 0 || callee.int != value::Whole::None || callee.string != value::Flat::None {
             out.fail(view.store, false, None);
         }
         for &reference in &callee.refs {
             match reference {
                 Reference::Prim(prim) => self.prim(out, ctx, view, prim, &args),
+                Reference::Kont(kont) => match args[..] {
+                    [value] if kont == HALT || self.lookup(view.store, kont).is_some() => {
+                        self.give(out, Ctx { kont, ..ctx }, view.store, value, None);
+                    }
+                    _ => out.fail(view.store, false, None),
+                },
                 Reference::Closure(lambda, env) => {
                     let program = self.program;
                     let lambda = program.lambda(lambda);
@@ -462,7 +482,7 @@ impl Space<'_> {
 
     fn spawn(&mut self, out: &mut Out, ctx: Ctx, view: View, code: ExprId, env: EnvId) {
         let mut chain = self.tid_of(view.tid).clone();
-        chain.push((out.site, self.time_of(ctx.time).calls.clone()));
+        chain.push((self.spawn_name(out.site), self.time_of(ctx.time).calls.clone()));
         let extra = chain.len().saturating_sub(self.config.spawn_depth.max(1));
         chain.drain(..extra);
         let tid = self.tid(chain);
@@ -480,7 +500,7 @@ impl Space<'_> {
     fn join(&mut self, out: &mut Out, ctx: Ctx, view: View, value: ValId) {
         let known = self.value_of(value);
         let mut wrong =
-            known.bits != 0 || known.int != value::Flat::None || known.string != value::Flat::None;
+            known.bits != 0 || known.int != value::Whole::None || known.string != value::Flat::None;
         for &reference in &known.refs {
             let Reference::Thread(tid) = reference else {
                 wrong = true;
@@ -538,6 +558,7 @@ impl Space<'_> {
         new: ValId,
     ) {
         let Some(now) = self.lookup_value(store, addr) else { return out.fail(store, false, None) };
+        let now = self.read_value(now);
         let (may_succeed, may_fail) = self.equal(store, &self.value_of(now), &self.value_of(old));
         if may_succeed {
             let after = self.write(store, addr, new);
@@ -558,7 +579,7 @@ impl Space<'_> {
             | Reference::Vector(addr)
             | Reference::Ref(addr)
             | Reference::Lock(addr) => self.lookup(store, addr).is_some_and(|entry| !entry.many),
-            Reference::Closure(..) | Reference::Thread(_) => false,
+            Reference::Closure(..) | Reference::Thread(_) | Reference::Kont(_) => false,
         };
         let certainly_equal = a == b && a.exact(single);
         (a.meets(b), !certainly_equal)

@@ -17,7 +17,9 @@ use super::state::*;
 use super::step::{Event, Op, Pending, Settled};
 use crate::limits::Clock;
 use crate::machine::access::Action;
-use std::collections::BTreeSet;
+use crate::syntax::core::ExprId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Bounds of a search.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,10 @@ struct Level {
 pub struct Reduced {
     pub exploration: Exploration,
     pub runs: usize,
+    /// Swaps that failed in some run and were not tried again in it, and that succeeded in some run. If the search came to an
+    /// end and there are none, every failed swap is retried: which swaps of a run fail does not depend on the order of
+    /// independent operations.
+    pub unretried: BTreeSet<(Rc<[u32]>, ExprId)>,
 }
 
 pub fn explore(machine: &Machine, bounds: Bounds, clock: &Clock) -> Reduced {
@@ -71,6 +77,8 @@ pub fn explore(machine: &Machine, bounds: Bounds, clock: &Clock) -> Reduced {
         states: 0,
         edges: 0,
         incomplete: None,
+        failed: BTreeSet::new(),
+        succeeded: BTreeSet::new(),
     };
     for outcome in machine.outcomes(&machine.initial(), None, clock) {
         let clocks = vec![vec![0]];
@@ -84,8 +92,13 @@ pub fn explore(machine: &Machine, bounds: Bounds, clock: &Clock) -> Reduced {
     if let Some(cut) = &search.observed.cut {
         search.incomplete.get_or_insert_with(|| cut.clone());
     }
-    let Search { observed, runs, states, edges, incomplete, .. } = search;
-    Reduced { exploration: Exploration { observed, states, edges, incomplete }, runs }
+    let Search { observed, runs, states, edges, incomplete, failed, succeeded, .. } = search;
+    let unretried = failed.intersection(&succeeded).cloned().collect();
+    Reduced {
+        exploration: Exploration { observed, states, edges, incomplete, ..Exploration::default() },
+        runs,
+        unretried,
+    }
 }
 
 struct Search<'m, 'p> {
@@ -97,6 +110,9 @@ struct Search<'m, 'p> {
     states: usize,
     edges: usize,
     incomplete: Option<String>,
+    /// Swaps that were the last of their kind in a run, and failed; swaps that succeeded.
+    failed: BTreeSet<(Rc<[u32]>, ExprId)>,
+    succeeded: BTreeSet<(Rc<[u32]>, ExprId)>,
 }
 
 fn join(into: &mut Vec<u32>, from: &[u32]) {
@@ -216,6 +232,10 @@ impl Search<'_, '_> {
             steps: stack.iter().flat_map(|level| level.steps.iter()).chain(&steps).cloned().collect(),
         };
         self.observed.look(machine, &state, &pending, &path);
+        if state.limit().is_some() {
+            self.runs += 1;
+            return;
+        }
         let enabled: Vec<ThreadId> =
             state.thread_ids().filter(|id| matches!(pending[id.index()], Pending::Visible(_))).collect();
         let deep = self.stack.len() >= self.bounds.depth_max;
@@ -224,6 +244,7 @@ impl Search<'_, '_> {
         }
         if enabled.is_empty() || deep {
             self.runs += 1;
+            self.look_at_swaps();
         }
         let mut backtrack = BTreeSet::new();
         if !deep {
@@ -250,6 +271,24 @@ impl Search<'_, '_> {
         if reduce {
             self.add_backtracking_points();
         }
+    }
+
+    /// Looks at the swaps of the run that ends on top of the stack.
+    fn look_at_swaps(&mut self) {
+        let mut last: BTreeMap<(Rc<[u32]>, ExprId), bool> = BTreeMap::new();
+        for level in &self.stack {
+            if let Some((thread, op, _)) = &level.current
+                && op.action.is_cas()
+            {
+                let swap = (level.state.thread(*thread).path.clone(), op.site);
+                let succeeds = op.action == Action::CasSucceeds;
+                if succeeds {
+                    self.succeeded.insert(swap.clone());
+                }
+                last.insert(swap, succeeds);
+            }
+        }
+        self.failed.extend(last.into_iter().filter(|(_, succeeds)| !succeeds).map(|(swap, _)| swap));
     }
 
     /// For the next operation of every thread: the last earlier operation it races with.

@@ -12,87 +12,43 @@
 //! * an *unretried cas*: a `cas` that failed in a thread that can never come back to it (§4.2.1 of the paper), although in
 //!   another order of the threads it succeeds;
 //! * an *error* raised by the program, and its results.
+//!
+//! States may be identified by name, or up to a renaming of threads ([`super::symmetry`]). In the second case an edge says which thread
+//! of its source is which thread of its target, so that a thread can be followed through states that have no names.
+
+mod graph;
+mod observed;
+mod orbits;
+
+pub use observed::*;
 
 use super::canon::fingerprint;
 use super::schedule::{Schedule, Step};
 use super::state::*;
 use super::step::{Event, Op, Pending, Settled};
+use super::symmetry::UNRANKED;
 use crate::limits::Clock;
-use crate::machine::access::{Action, SitePair};
+use crate::machine::access::Action;
 use crate::syntax::core::ExprId;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-/// A race, up to which threads and which objects of one origin take part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RaceKey {
-    pub sites: SitePair,
-    /// Actions at the first and the second site.
-    pub actions: (Action, Action),
-    pub origin: Origin,
-    pub cell: u32,
-}
-
-/// A thread and the place where it stands.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stand {
-    pub thread: Rc<[u32]>,
-    pub site: ExprId,
-    pub action: Action,
-}
-
-#[derive(Clone, Debug)]
-pub struct RaceSeen {
-    pub threads: (Rc<[u32]>, Rc<[u32]>),
-    /// In every state seen, the order of the two made no difference to the cell.
-    pub benign: bool,
-    pub schedule: Schedule,
-}
-
-#[derive(Clone, Debug)]
-pub struct ErrorSeen {
-    pub thread: Rc<[u32]>,
-    pub failure: Rc<Failure>,
-    pub schedule: Schedule,
-}
-
-/// A `cas` that failed for good.
-#[derive(Clone, Debug)]
-pub struct Unretried {
-    pub stand: Stand,
-    pub origin: Origin,
-    pub cell: u32,
-    pub schedule: Schedule,
-}
-
-/// Everything noticed during an exploration.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
-    pub races: BTreeMap<RaceKey, RaceSeen>,
-    pub deadlocks: BTreeMap<Vec<Stand>, Schedule>,
-    pub livelocks: BTreeMap<Vec<Stand>, Schedule>,
-    pub unretried: BTreeMap<ExprId, Unretried>,
-    pub errors: BTreeMap<(ExprId, String), ErrorSeen>,
-    /// Results of the main thread in runs that ended well.
-    pub results: BTreeSet<String>,
-    /// Spawn sites by thread path, for naming threads.
-    pub spawn_sites: BTreeMap<Rc<[u32]>, ExprId>,
-    /// A machine limit cut a path short.
-    pub cut: Option<String>,
-}
-
-#[derive(Clone, Debug)]
 pub struct Exploration {
     pub observed: Observed,
     pub states: usize,
     pub edges: usize,
     /// Why the graph is not the whole truth, if it is not.
     pub incomplete: Option<String>,
+    /// Nobody changed anything.
+    pub idle: bool,
+    /// Swaps that were tried, and by whom.
+    pub swaps: BTreeSet<(Rc<[u32]>, ExprId)>,
 }
 
 /// Outcomes of `random` up to this many are all tried.
-const CHOICES_ALL: i64 = 4;
+const CHOICES_ALL: i64 = 8;
 
 /// A way in which a step can come out: the new state, the outcomes of `random` on the way, the joins and spawns.
 pub struct Outcome {
@@ -129,11 +85,10 @@ impl Machine<'_> {
             if settled == Settled::OutOfTime || clock.is_over() {
                 return results;
             }
-            // The next combination, like an odometer; a large range is tried at both ends only.
+            // The next combination, like an odometer.
             loop {
                 let Some((choice, n)) = made.pop() else { return results };
-                let next = if n > CHOICES_ALL && choice == 0 { n - 1 } else { choice + 1 };
-                if next < n {
+                if let Some(next) = self.next_choice(choice, n) {
                     prefix = made.iter().map(|c| c.0).chain([next]).collect();
                     break;
                 }
@@ -147,6 +102,18 @@ impl Machine<'_> {
         }
     }
 
+    /// The outcome of `random` that is tried after this one. Of a large range both ends and the middle are, and the integers that
+    /// the program mentions: what it compares the outcome with is most likely among them.
+    fn next_choice(&self, choice: i64, n: i64) -> Option<i64> {
+        if n <= CHOICES_ALL {
+            return Some(choice + 1).filter(|&next| next < n);
+        }
+        let literals =
+            self.literals.iter().flat_map(|&literal| [literal.checked_sub(1), Some(literal)]).flatten();
+        let next = literals.chain([1, n / 2, n - 1]).filter(|&next| next > choice && next < n);
+        next.min()
+    }
+
     /// What a step is called in a schedule.
     pub fn describe(&self, state: &State, op: &Op) -> String {
         let place = self.program.source.place(self.program.span(op.site));
@@ -155,107 +122,6 @@ impl Machine<'_> {
             (None, Some(target)) => format!("join {} {place}", state.thread(target).name()),
             (None, None) => format!("{} {place}", op.action.word()),
         }
-    }
-}
-
-impl Observed {
-    /// Looks at a settled state; `path` gives the schedule that leads to it.
-    pub fn look(
-        &mut self,
-        machine: &Machine,
-        state: &State,
-        pending: &[Pending],
-        path: &dyn Fn() -> Schedule,
-    ) {
-        for thread in &state.threads {
-            if let Some(site) = thread.spawn_site
-                && !self.spawn_sites.contains_key(&thread.path)
-            {
-                self.spawn_sites.insert(thread.path.clone(), site);
-            }
-        }
-        self.look_for_races(state, pending, path);
-        for thread in &state.threads {
-            if let Control::Failed(failure) = &thread.control {
-                match failure.kind {
-                    FailureKind::Inherited => {}
-                    FailureKind::Limit => self.cut = Some(failure.message.clone()),
-                    FailureKind::Raised | FailureKind::Wrong => {
-                        self.errors.entry((failure.site, failure.message.clone())).or_insert_with(|| {
-                            ErrorSeen {
-                                thread: thread.path.clone(),
-                                failure: failure.clone(),
-                                schedule: path(),
-                            }
-                        });
-                    }
-                }
-            }
-        }
-        if pending.iter().any(|p| matches!(p, Pending::Visible(_) | Pending::Local)) {
-            return;
-        }
-        let mut stuck: Vec<Stand> = Vec::new();
-        for (thread, pending) in state.threads.iter().zip(pending) {
-            if let Pending::Blocked(op) = pending {
-                stuck.push(Stand { thread: thread.path.clone(), site: op.site, action: op.action });
-            }
-        }
-        if !stuck.is_empty() {
-            stuck.sort();
-            self.deadlocks.entry(stuck).or_insert_with(path);
-        } else if let Control::Done(value) = &state.threads[0].control {
-            self.results.insert(machine.show(state, value, true));
-        }
-    }
-
-    fn look_for_races(&mut self, state: &State, pending: &[Pending], path: &dyn Fn() -> Schedule) {
-        let ops: Vec<(usize, &Op, Loc)> = pending
-            .iter()
-            .enumerate()
-            .filter_map(|(at, pending)| match pending {
-                Pending::Visible(op) => op.loc.map(|loc| (at, op, loc)),
-                _ => None,
-            })
-            .collect();
-        for (i, &(first, a, loc)) in ops.iter().enumerate() {
-            for &(second, b, other) in &ops[i + 1..] {
-                if loc != other || !a.action.conflicts_with(b.action) {
-                    continue;
-                }
-                let (a, b, first, second) =
-                    if a.site <= b.site { (a, b, first, second) } else { (b, a, second, first) };
-                let key = RaceKey {
-                    sites: SitePair::new(a.site, b.site),
-                    actions: if a.site == b.site && b.action < a.action {
-                        (b.action, a.action)
-                    } else {
-                        (a.action, b.action)
-                    },
-                    origin: state.heap[loc.object.index()].origin,
-                    cell: loc.cell,
-                };
-                let benign = order_is_irrelevant(state.read(loc), a, b);
-                let threads = (state.threads[first].path.clone(), state.threads[second].path.clone());
-                let seen =
-                    self.races.entry(key).or_insert_with(|| RaceSeen { threads, benign, schedule: path() });
-                seen.benign &= benign;
-            }
-        }
-    }
-}
-
-/// Two conflicting operations commute when neither changes what the other sees.
-fn order_is_irrelevant(now: &Value, a: &Op, b: &Op) -> bool {
-    let same = |x: &Option<Value>, y: &Value| x.as_ref().is_some_and(|x| x.same(y));
-    match (a.action, b.action) {
-        (Action::Write, Action::Write) => match (&a.written, &b.written) {
-            (Some(x), Some(y)) => x.same(y),
-            _ => false,
-        },
-        (Action::Write, Action::Read) => same(&a.written, now),
-        (Action::Read, Action::Write) => same(&b.written, now),
-        _ => false,
     }
 }
 
@@ -273,83 +139,151 @@ struct Edge {
     site: ExprId,
     action: Action,
     cell: Option<(Origin, u32)>,
+    /// Up to renaming: the rank of the thread, and the rank in `to` of each thread of `from`.
+    rank: u8,
+    moved: Option<Rc<[u8]>>,
 }
 
 /// Explores all states breadth-first, up to a number of states and until the clock runs out.
 pub fn explore(machine: &Machine, states_max: usize, clock: &Clock) -> Exploration {
-    let mut search = Search {
-        machine,
-        nodes: Vec::new(),
-        numbers: FxHashMap::default(),
-        queue: VecDeque::new(),
-        edges: Vec::new(),
-    };
-    let mut observed = Observed::default();
-    let mut incomplete: Option<String> = None;
-    let start = machine.initial();
-    for outcome in machine.outcomes(&start, None, clock) {
-        search.arrive(0, None, outcome, &mut incomplete);
-    }
-    while let Some((number, state)) = search.queue.pop_front() {
-        if search.nodes.len() > states_max {
-            incomplete = Some(format!("the limit of {states_max} concrete states was reached"));
-            break;
-        }
-        if clock.is_over() {
-            incomplete = Some(clock.reason());
-            break;
-        }
-        let pending: Vec<Pending> = state.thread_ids().map(|id| machine.pending(&state, id)).collect();
-        observed.look(machine, &state, &pending, &|| search.path(number));
-        for (at, pending) in pending.iter().enumerate() {
-            let Pending::Visible(op) = pending else { continue };
-            let thread = ThreadId(at as u32);
-            let cell = op.loc.map(|loc| (state.heap[loc.object.index()].origin, loc.cell));
-            let step = StepMade {
-                thread: state.thread(thread).path.clone(),
-                site: op.site,
-                action: op.action,
-                cell,
-                what: machine.describe(&state, op),
-            };
-            for outcome in machine.outcomes(&state, Some(thread), clock) {
-                search.arrive(number, Some(&step), outcome, &mut incomplete);
-            }
-        }
-    }
-    if let Some(cut) = &observed.cut {
-        incomplete.get_or_insert_with(|| cut.clone());
-    }
-    if incomplete.is_none() && clock.is_over() {
-        incomplete = Some(clock.reason());
-    }
-    if incomplete.is_none() {
-        search.livelocks(&mut observed);
-        if !search.unretried(&mut observed, clock) {
-            incomplete = Some(clock.reason());
-        }
-    }
-    Exploration { observed, states: search.nodes.len(), edges: search.edges.len(), incomplete }
+    Search::new(machine, Identity::Names).explore(&machine.initial(), states_max, clock)
+}
+
+/// [`explore`], with states that differ in the names of their threads taken as one.
+pub fn explore_orbits(machine: &Machine, states_max: usize, clock: &Clock) -> Exploration {
+    Search::new(machine, Identity::Orbits).explore(&machine.initial(), states_max, clock)
+}
+
+/// [`explore`] from a settled state to which the schedule leads.
+pub fn explore_from(
+    machine: &Machine,
+    state: &State,
+    schedule: Schedule,
+    states_max: usize,
+    clock: &Clock,
+) -> Exploration {
+    let mut search = Search::new(machine, Identity::Names);
+    search.prefix = schedule.steps;
+    search.explore(state, states_max, clock)
+}
+
+/// When two states are one.
+#[derive(Clone, Copy, PartialEq)]
+enum Identity {
+    Names,
+    Orbits,
 }
 
 struct Search<'m, 'p> {
     machine: &'m Machine<'p>,
+    identity: Identity,
     nodes: Vec<Node>,
     numbers: FxHashMap<u128, u32>,
-    queue: VecDeque<(u32, State)>,
+    /// States to be expanded, with the ranks of their threads.
+    queue: VecDeque<(u32, State, Box<[u8]>)>,
     edges: Vec<Edge>,
+    /// Steps to the state from which the search starts.
+    prefix: Vec<Step>,
+    moves: FxHashMap<Rc<[u8]>, ()>,
 }
 
 /// A visible operation on its way into the graph.
-struct StepMade {
+struct StepMade<'a> {
     thread: Rc<[u32]>,
     site: ExprId,
     action: Action,
     cell: Option<(Origin, u32)>,
     what: String,
+    rank: u8,
+    ranks: &'a [u8],
 }
 
-impl Search<'_, '_> {
+impl<'m, 'p> Search<'m, 'p> {
+    fn new(machine: &'m Machine<'p>, identity: Identity) -> Search<'m, 'p> {
+        Search {
+            machine,
+            identity,
+            nodes: Vec::new(),
+            numbers: FxHashMap::default(),
+            queue: VecDeque::new(),
+            edges: Vec::new(),
+            prefix: Vec::new(),
+            moves: FxHashMap::default(),
+        }
+    }
+
+    fn explore(mut self, start: &State, states_max: usize, clock: &Clock) -> Exploration {
+        let machine = self.machine;
+        let mut observed = Observed::default();
+        let mut incomplete: Option<String> = None;
+        for outcome in machine.outcomes(start, None, clock) {
+            self.arrive(0, None, outcome, &mut incomplete);
+        }
+        while let Some((number, state, ranks)) = self.queue.pop_front() {
+            if self.nodes.len() > states_max {
+                incomplete = Some(format!("the limit of {states_max} concrete states was reached"));
+                break;
+            }
+            if clock.is_over() {
+                incomplete = Some(clock.reason());
+                break;
+            }
+            let pending: Vec<Pending> = state.thread_ids().map(|id| machine.pending(&state, id)).collect();
+            observed.look(machine, &state, &pending, &|| self.path(number));
+            if state.limit().is_some() {
+                continue;
+            }
+            for (at, pending) in pending.iter().enumerate() {
+                let Pending::Visible(op) = pending else { continue };
+                let thread = ThreadId(at as u32);
+                let cell = op.loc.map(|loc| (state.heap[loc.object.index()].origin, loc.cell));
+                let step = StepMade {
+                    thread: state.thread(thread).path.clone(),
+                    site: op.site,
+                    action: op.action,
+                    cell,
+                    what: machine.describe(&state, op),
+                    rank: ranks.get(at).copied().unwrap_or(UNRANKED),
+                    ranks: &ranks,
+                };
+                for outcome in machine.outcomes(&state, Some(thread), clock) {
+                    self.arrive(number, Some(&step), outcome, &mut incomplete);
+                }
+            }
+        }
+        if let Some(cut) = &observed.cut {
+            incomplete.get_or_insert_with(|| cut.clone());
+        }
+        if incomplete.is_none() && clock.is_over() {
+            incomplete = Some(clock.reason());
+        }
+        if incomplete.is_none() {
+            self.livelocks(&mut observed);
+            let done = match self.identity {
+                Identity::Names => self.unretried(&mut observed, clock),
+                Identity::Orbits => self.unretried_in_orbits(&mut observed, clock),
+            };
+            if !done {
+                incomplete = Some(clock.reason());
+            }
+        }
+        let idle = !self.edges.iter().any(|e| matches!(e.action, Action::Write | Action::CasSucceeds));
+        let swaps =
+            self.edges.iter().filter(|e| e.action.is_cas()).map(|e| (e.thread.clone(), e.site)).collect();
+        Exploration { observed, states: self.nodes.len(), edges: self.edges.len(), incomplete, idle, swaps }
+    }
+
+    /// What tells a state from others, and the ranks of its threads.
+    fn key(&self, state: &State) -> (u128, Box<[u8]>) {
+        match self.identity {
+            Identity::Orbits => match self.machine.orbit(state) {
+                Some(orbit) => (fingerprint(&orbit.canon), orbit.ranks),
+                None => (fingerprint(&self.machine.canon(state)), Box::default()),
+            },
+            Identity::Names => (fingerprint(&self.machine.canon(state)), Box::default()),
+        }
+    }
+
     fn arrive(
         &mut self,
         from: u32,
@@ -371,16 +305,33 @@ impl Search<'_, '_> {
         }
         let mut state = outcome.state;
         self.machine.collect(&mut state);
-        let key = fingerprint(&self.machine.canon(&state));
+        let (key, ranks) = self.key(&state);
+        let moved =
+            step.filter(|_| self.identity == Identity::Orbits && self.machine.program.cases).map(|step| {
+                let mut moved = vec![UNRANKED; step.ranks.iter().filter(|&&rank| rank != UNRANKED).count()];
+                for (&from, &to) in step.ranks.iter().zip(&ranks) {
+                    if from != UNRANKED {
+                        moved[from as usize] = to;
+                    }
+                }
+                let moved: Rc<[u8]> = moved.into();
+                match self.moves.get_key_value(&moved) {
+                    Some((known, ())) => known.clone(),
+                    None => {
+                        self.moves.insert(moved.clone(), ());
+                        moved
+                    }
+                }
+            });
         let next = self.nodes.len() as u32;
         let to = *self.numbers.entry(key).or_insert(next);
         if to == next {
             let act = step.map(|s| Step::Act { thread: s.thread.clone(), what: Some(s.what.clone()) });
             let steps = act.into_iter().chain(outcome.choices.iter().map(|&c| Step::Choose(c))).collect();
             self.nodes.push(Node { parent: from, step: steps });
-            self.queue.push_back((to, state));
+            self.queue.push_back((to, state, ranks));
         }
-        if let Some(StepMade { thread, site, action, cell, .. }) = step {
+        if let Some(StepMade { thread, site, action, cell, rank, .. }) = step {
             self.edges.push(Edge {
                 from,
                 to,
@@ -388,6 +339,8 @@ impl Search<'_, '_> {
                 site: *site,
                 action: *action,
                 cell: *cell,
+                rank: *rank,
+                moved,
             });
         }
     }
@@ -404,128 +357,7 @@ impl Search<'_, '_> {
             }
             at = node.parent;
         }
-        Schedule { steps: parts.into_iter().rev().flat_map(|node| node.step.iter().cloned()).collect() }
+        let steps = parts.into_iter().rev().flat_map(|node| node.step.iter());
+        Schedule { steps: self.prefix.iter().chain(steps).cloned().collect() }
     }
-
-    fn successors(&self) -> Vec<Vec<u32>> {
-        let mut next = vec![Vec::new(); self.nodes.len()];
-        self.edges.iter().enumerate().for_each(|(at, edge)| next[edge.from as usize].push(at as u32));
-        next
-    }
-
-    fn livelocks(&self, observed: &mut Observed) {
-        let next = self.successors();
-        let graph: Vec<Vec<u32>> =
-            next.iter().map(|edges| edges.iter().map(|&e| self.edges[e as usize].to).collect()).collect();
-        let component = crate::graph::components(&graph);
-        let count = component.iter().max().map_or(0, |&max| max as usize + 1);
-        let mut stuck = vec![true; count];
-        let mut stands: Vec<BTreeSet<Stand>> = vec![BTreeSet::new(); count];
-        let mut entry: Vec<Option<u32>> = vec![None; count];
-        for (node, &c) in component.iter().enumerate() {
-            entry[c as usize].get_or_insert(node as u32);
-        }
-        for edge in &self.edges {
-            let c = component[edge.from as usize] as usize;
-            let idle = !matches!(edge.action, Action::Write | Action::CasSucceeds);
-            if component[edge.to as usize] as usize != c || !idle {
-                stuck[c] = false;
-            } else if matches!(edge.action, Action::Read | Action::CasFails) {
-                stands[c].insert(Stand { thread: edge.thread.clone(), site: edge.site, action: edge.action });
-            }
-        }
-        for c in 0..count {
-            if let Some(node) = entry[c]
-                && stuck[c]
-                && !stands[c].is_empty()
-            {
-                let stands = std::mem::take(&mut stands[c]).into_iter().collect();
-                observed.livelocks.entry(stands).or_insert_with(|| self.path(node));
-            }
-        }
-    }
-
-    /// A failed `cas` of a thread that cannot reach the same `cas` again. One that no order of the threads lets succeed is
-    /// no matter of concurrency: it must succeed somewhere, and another thread must write the cell before it in one run and
-    /// after it in another.
-    ///
-    /// False when the clock ran out on the way.
-    fn unretried(&self, observed: &mut Observed, clock: &Clock) -> bool {
-        let mut next: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
-        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
-        for edge in &self.edges {
-            next[edge.from as usize].push(edge.to);
-            before[edge.to as usize].push(edge.from);
-        }
-        let mut groups: BTreeMap<(Rc<[u32]>, ExprId), Vec<u32>> = BTreeMap::new();
-        for (at, edge) in self.edges.iter().enumerate() {
-            if edge.action.is_cas() {
-                groups.entry((edge.thread.clone(), edge.site)).or_default().push(at as u32);
-            }
-        }
-        for ((thread, site), edges) in groups {
-            if clock.is_over() {
-                return false;
-            }
-            // Everything from which an execution of this cas by this thread lies ahead.
-            let starts: Vec<u32> = edges.iter().map(|&e| self.edges[e as usize].from).collect();
-            let ahead = reach(&before, &starts);
-            let failed = edges
-                .iter()
-                .map(|&e| &self.edges[e as usize])
-                .find(|edge| edge.action == Action::CasFails && !ahead[edge.to as usize]);
-            if let Some(edge) = failed
-                && let Some((origin, cell)) = edge.cell
-                && edges.iter().any(|&e| self.edges[e as usize].action == Action::CasSucceeds)
-                && self.is_contended(&thread, &next, &edges, &ahead, (origin, cell))
-            {
-                let stand = Stand { thread: thread.clone(), site, action: Action::CasFails };
-                let seen = || {
-                    // To the state before, and then the swap that fails.
-                    let mut schedule = self.path(edge.from);
-                    schedule.steps.push(Step::Act { thread: thread.clone(), what: None });
-                    Unretried { stand, origin, cell, schedule }
-                };
-                observed.unretried.entry(site).or_insert_with(seen);
-            }
-        }
-        true
-    }
-
-    /// Whether some write of another thread to the cell comes before one of the given swaps and after one of them.
-    fn is_contended(
-        &self,
-        thread: &[u32],
-        next: &[Vec<u32>],
-        swaps: &[u32],
-        ahead: &[bool],
-        cell: (Origin, u32),
-    ) -> bool {
-        let ends: Vec<u32> = swaps.iter().map(|&e| self.edges[e as usize].to).collect();
-        let behind = reach(next, &ends);
-        let mut seen: BTreeMap<(&[u32], ExprId), (bool, bool)> = BTreeMap::new();
-        for edge in &self.edges {
-            let writes = matches!(edge.action, Action::Write | Action::CasSucceeds);
-            if edge.cell != Some(cell) || &*edge.thread == thread {
-                continue;
-            }
-            let (before, after) = seen.entry((&edge.thread, edge.site)).or_default();
-            *before |= writes && ahead[edge.to as usize];
-            // When it comes second it may itself be a swap that fails.
-            *after |= (writes || edge.action == Action::CasFails) && behind[edge.from as usize];
-        }
-        seen.values().any(|&(before, after)| before && after)
-    }
-}
-
-/// The nodes that the given ones lead to, themselves included.
-fn reach(next: &[Vec<u32>], starts: &[u32]) -> Vec<bool> {
-    let mut seen = vec![false; next.len()];
-    let mut work = starts.to_vec();
-    while let Some(node) = work.pop() {
-        if !std::mem::replace(&mut seen[node as usize], true) {
-            work.extend(&next[node as usize]);
-        }
-    }
-    seen
 }

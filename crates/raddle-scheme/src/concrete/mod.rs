@@ -3,9 +3,13 @@
 pub mod canon;
 pub mod dpor;
 pub mod explore;
+pub mod live;
+pub mod number;
 pub mod prims;
 pub mod run;
 pub mod schedule;
 mod show;
 pub mod state;
 pub mod step;
+pub mod symmetry;
+pub mod walk;

@@ -1,200 +1,68 @@
 //! Primitive procedures on concrete values. Those that touch existing cells are in [`super::step`], where the accesses
 //! are; here is the rest: arithmetic, predicates, strings.
 
-use super::state::Value;
+use super::number::{self, Number, number};
+use super::state::{FailureKind, Value};
 use crate::syntax::prim::Prim;
-use crate::syntax::reader::{self, Datum, Symbols};
+use crate::syntax::reader::Symbols;
+use std::cmp::Ordering;
 
-/// A number: exact as long as possible.
-#[derive(Clone, Copy)]
-enum Number {
-    Int(i64),
-    Real(f64),
+/// Why a primitive has no result: the program's mistake, or a limit of the machine.
+pub type Refusal = (FailureKind, String);
+
+pub fn wrong(message: String) -> Refusal {
+    (FailureKind::Wrong, message)
 }
 
-fn number(prim: Prim, value: &Value) -> Result<Number, String> {
-    match value {
-        Value::Int(n) => Ok(Number::Int(*n)),
-        Value::Real(x) => Ok(Number::Real(*x)),
-        other => Err(format!("{} needs numbers, not {}", prim.name(), kind(other))),
-    }
-}
-
-fn real(number: Number) -> f64 {
-    match number {
-        Number::Int(n) => n as f64,
-        Number::Real(x) => x,
-    }
-}
-
-fn fold(
-    prim: Prim,
-    args: &[Value],
-    unit: i64,
-    exact: fn(i64, i64) -> Option<i64>,
-    inexact: fn(f64, f64) -> f64,
-) -> Result<Value, String> {
-    let mut numbers = Vec::with_capacity(args.len());
-    for arg in args {
-        numbers.push(number(prim, arg)?);
-    }
-    // (- x) and (/ x) start from the unit, every other use from the first number.
-    let (mut acc, rest) = match (prim, &numbers[..]) {
-        (Prim::Sub | Prim::Div, &[_]) => (Number::Int(unit), &numbers[..]),
-        (_, []) => (Number::Int(unit), &numbers[..]),
-        (_, [first, rest @ ..]) => (*first, rest),
-    };
-    for &next in rest {
-        acc = match (acc, next) {
-            (Number::Int(a), Number::Int(b)) => match exact(a, b) {
-                Some(n) => Number::Int(n),
-                None if prim == Prim::Div && b == 0 => return Err("division by zero".to_owned()),
-                None if prim == Prim::Div => Number::Real(a as f64 / b as f64),
-                None => return Err(format!("({} {a} {b}) does not fit into 64 bits", prim.name())),
-            },
-            (a, b) => Number::Real(inexact(real(a), real(b))),
-        };
-    }
-    Ok(match acc {
-        Number::Int(n) => Value::Int(n),
-        Number::Real(x) => Value::Real(x),
-    })
-}
-
-fn compare(
-    prim: Prim,
-    args: &[Value],
-    exact: fn(&i64, &i64) -> bool,
-    inexact: fn(&f64, &f64) -> bool,
-) -> Result<Value, String> {
-    let mut result = true;
-    for pair in args.windows(2) {
-        result &= match (number(prim, &pair[0])?, number(prim, &pair[1])?) {
-            (Number::Int(a), Number::Int(b)) => exact(&a, &b),
-            (a, b) => inexact(&real(a), &real(b)),
-        };
-    }
-    if let [one] = args {
-        number(prim, one)?;
-    }
-    Ok(Value::Bool(result))
-}
-
-fn integers(prim: Prim, args: &[Value]) -> Result<(i64, i64), String> {
-    match args {
-        [Value::Int(_), Value::Int(0)] => Err("division by zero".to_owned()),
-        [Value::Int(a), Value::Int(b)] => Ok((*a, *b)),
-        _ => Err(format!("{} needs two integers", prim.name())),
-    }
-}
-
-/// Exact where the number is the square of an integer.
-fn square_root(number: Number) -> Result<Value, String> {
-    match number {
-        Number::Int(n) if n >= 0 && n.isqrt() * n.isqrt() == n => Ok(Value::Int(n.isqrt())),
-        number if real(number) >= 0.0 => Ok(Value::Real(real(number).sqrt())),
-        number => Err(format!("(sqrt {}) is no real number", real(number))),
-    }
-}
-
-fn transcendental(prim: Prim, args: &[Value]) -> Result<Value, String> {
-    let x = real(number(prim, &args[0])?);
-    let defined = match prim {
-        Prim::Log => x > 0.0,
-        Prim::Asin | Prim::Acos => (-1.0..=1.0).contains(&x),
-        _ => true,
-    };
-    if !defined {
-        return Err(format!("({} {x}) is no real number", prim.name()));
-    }
-    Ok(Value::Real(match prim {
-        Prim::Exp => x.exp(),
-        Prim::Log => x.ln(),
-        Prim::Sin => x.sin(),
-        Prim::Cos => x.cos(),
-        Prim::Tan => x.tan(),
-        Prim::Asin => x.asin(),
-        Prim::Acos => x.acos(),
-        _ => match args.get(1) {
-            Some(other) => x.atan2(real(number(prim, other)?)),
-            None => x.atan(),
-        },
-    }))
-}
+/// Bytes of a string.
+pub const STRING_MAX: usize = 1 << 24;
 
 /// Applies a primitive that touches no existing cell and allocates nothing.
-pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, String> {
+pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Refusal> {
     let truth = |b: bool| Ok(Value::Bool(b));
-    let order = |prim, args: &[Value]| -> Result<std::cmp::Ordering, String> {
-        let n = real(number(prim, &args[0])?);
-        Ok(n.partial_cmp(&0.0).unwrap_or(std::cmp::Ordering::Equal))
+    let sign = |wanted: Ordering| -> Result<Value, Refusal> {
+        Ok(Value::Bool(number(prim, &args[0])?.sign() == Some(wanted)))
     };
+    let is_number = |test: fn(&Number) -> bool| Number::of(&args[0]).is_some_and(|number| test(&number));
     match prim {
-        Prim::Add => fold(prim, args, 0, i64::checked_add, |a, b| a + b),
-        Prim::Sub => fold(prim, args, 0, i64::checked_sub, |a, b| a - b),
-        Prim::Mul => fold(prim, args, 1, i64::checked_mul, |a, b| a * b),
-        Prim::Div => {
-            fold(prim, args, 1, |a, b| (b != 0 && a.checked_rem(b)? == 0).then(|| a / b), |a, b| a / b)
+        Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::Min | Prim::Max => number::fold(prim, args),
+        Prim::Quotient | Prim::Remainder | Prim::Modulo => number::integer_division(prim, args),
+        Prim::NumEq => number::compare(prim, args, Ordering::is_eq),
+        Prim::Lt => number::compare(prim, args, Ordering::is_lt),
+        Prim::Gt => number::compare(prim, args, Ordering::is_gt),
+        Prim::Le => number::compare(prim, args, Ordering::is_le),
+        Prim::Ge => number::compare(prim, args, Ordering::is_ge),
+        Prim::IsZero => sign(Ordering::Equal),
+        Prim::IsPositive => sign(Ordering::Greater),
+        Prim::IsNegative => sign(Ordering::Less),
+        Prim::IsOdd => truth(!number::is_even(prim, &args[0])?),
+        Prim::IsEven => truth(number::is_even(prim, &args[0])?),
+        Prim::Abs => number::absolute(number(prim, &args[0])?).map(Number::value),
+        Prim::Floor | Prim::Ceiling | Prim::Truncate | Prim::Round => {
+            Ok(number::rounded(prim, number(prim, &args[0])?).value())
         }
-        Prim::Quotient => integers(prim, args).map(|(a, b)| Value::Int(a.wrapping_div(b))),
-        Prim::Remainder => integers(prim, args).map(|(a, b)| Value::Int(a.wrapping_rem(b))),
-        Prim::Modulo => integers(prim, args).map(|(a, b)| {
-            let r = a.wrapping_rem(b);
-            Value::Int(if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
-        }),
-        Prim::NumEq => compare(prim, args, i64::eq, f64::eq),
-        Prim::Lt => compare(prim, args, i64::lt, f64::lt),
-        Prim::Gt => compare(prim, args, i64::gt, f64::gt),
-        Prim::Le => compare(prim, args, i64::le, f64::le),
-        Prim::Ge => compare(prim, args, i64::ge, f64::ge),
-        Prim::IsZero => truth(order(prim, args)?.is_eq()),
-        Prim::IsPositive => truth(order(prim, args)?.is_gt()),
-        Prim::IsNegative => truth(order(prim, args)?.is_lt()),
-        Prim::IsOdd | Prim::IsEven => match &args[0] {
-            Value::Int(n) => truth((n % 2 == 0) == (prim == Prim::IsEven)),
-            other => Err(format!("{} needs an integer, not {}", prim.name(), kind(other))),
-        },
-        Prim::Abs => match number(prim, &args[0])? {
-            Number::Int(n) => {
-                n.checked_abs().map(Value::Int).ok_or_else(|| format!("(abs {n}) does not fit into 64 bits"))
-            }
-            Number::Real(x) => Ok(Value::Real(x.abs())),
-        },
-        Prim::Min => fold(prim, args, 0, |a, b| Some(a.min(b)), f64::min),
-        Prim::Max => fold(prim, args, 0, |a, b| Some(a.max(b)), f64::max),
-        Prim::Floor | Prim::Ceiling | Prim::Truncate | Prim::Round => Ok(match number(prim, &args[0])? {
-            Number::Int(n) => Value::Int(n),
-            Number::Real(x) => Value::Real(match prim {
-                Prim::Floor => x.floor(),
-                Prim::Ceiling => x.ceil(),
-                Prim::Truncate => x.trunc(),
-                _ => x.round_ties_even(),
-            }),
-        }),
-        Prim::Sqrt => square_root(number(prim, &args[0])?),
+        Prim::Numerator | Prim::Denominator => number::part(prim, number(prim, &args[0])?).map(Number::value),
+        Prim::Sqrt => number::square_root(number(prim, &args[0])?).map(Number::value),
+        Prim::Expt => number::power(number(prim, &args[0])?, number(prim, &args[1])?).map(Number::value),
         Prim::Exp | Prim::Log | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Asin | Prim::Acos | Prim::Atan => {
-            transcendental(prim, args)
+            number::transcendental(prim, args)
         }
-        Prim::ToInexact => Ok(Value::Real(real(number(prim, &args[0])?))),
-        Prim::ToExact => match number(prim, &args[0])? {
-            Number::Int(n) => Ok(Value::Int(n)),
-            // Powers of two, so that the limits are exact.
-            Number::Real(x) if x.fract() == 0.0 && (-(2f64.powi(63))..2f64.powi(63)).contains(&x) => {
-                Ok(Value::Int(x as i64))
-            }
-            Number::Real(x) => Err(format!("(inexact->exact {x}) is no integer of 64 bits")),
-        },
+        Prim::ToInexact => Ok(Value::Real(number(prim, &args[0])?.real())),
+        Prim::ToExact => number::to_exact(number(prim, &args[0])?).map(Number::value),
         Prim::Not => truth(!args[0].truthy()),
         Prim::Eq | Prim::Eqv => truth(args[0].same(&args[1])),
         Prim::IsNull => truth(args[0] == Value::Nil),
         Prim::IsPair => truth(matches!(args[0], Value::Pair(_))),
-        Prim::IsNumber => truth(matches!(args[0], Value::Int(_) | Value::Real(_))),
-        Prim::IsInteger => truth(matches!(args[0], Value::Int(_))),
+        Prim::IsNumber => truth(is_number(|_| true)),
+        Prim::IsInteger => truth(is_number(Number::is_integer)),
+        Prim::IsRational => truth(is_number(|x| x.real().is_finite() || x.is_exact())),
+        Prim::IsExact => truth(is_number(Number::is_exact)),
+        Prim::IsInexact => truth(is_number(|x| !x.is_exact())),
         Prim::IsBoolean => truth(matches!(args[0], Value::Bool(_))),
         Prim::IsSymbol => truth(matches!(args[0], Value::Symbol(_))),
         Prim::IsString => truth(matches!(args[0], Value::Str(_))),
         Prim::IsChar => truth(matches!(args[0], Value::Char(_))),
-        Prim::IsProcedure => truth(matches!(args[0], Value::Closure(..) | Value::Prim(_))),
+        Prim::IsProcedure => truth(matches!(args[0], Value::Closure(..) | Value::Prim(_) | Value::Escape(_))),
         Prim::IsVector => truth(matches!(args[0], Value::Vector(_))),
         Prim::IsRef => truth(matches!(args[0], Value::Ref(_))),
         Prim::IsLock => truth(matches!(args[0], Value::Lock(_) | Value::LockState(_))),
@@ -203,33 +71,135 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Str
             let mut out = String::new();
             for arg in args {
                 out.push_str(string(prim, arg)?);
+                if out.len() > STRING_MAX {
+                    return Err((FailureKind::Limit, format!("a string of more than {STRING_MAX} bytes")));
+                }
             }
             Ok(Value::Str(out.into()))
         }
+        Prim::CharToInteger => Ok(Value::Int(i64::from(u32::from(character(prim, &args[0])?)))),
+        Prim::IntegerToChar => {
+            let code = match &args[0] {
+                Value::Int(n) => u32::try_from(*n).ok().and_then(char::from_u32),
+                _ => None,
+            };
+            code.map(Value::Char)
+                .ok_or_else(|| wrong("integer->char needs the number of a character".to_owned()))
+        }
+        Prim::CharUpcase => {
+            let c = character(prim, &args[0])?;
+            Ok(Value::Char(single(c.to_uppercase()).unwrap_or(c)))
+        }
+        Prim::CharDowncase => {
+            let c = character(prim, &args[0])?;
+            Ok(Value::Char(single(c.to_lowercase()).unwrap_or(c)))
+        }
+        Prim::IsAlphabetic => truth(character(prim, &args[0])?.is_alphabetic()),
+        Prim::IsNumeric => truth(character(prim, &args[0])?.is_numeric()),
+        Prim::IsWhitespace => truth(character(prim, &args[0])?.is_whitespace()),
+        Prim::IsUpperCase => truth(character(prim, &args[0])?.is_uppercase()),
+        Prim::IsLowerCase => truth(character(prim, &args[0])?.is_lowercase()),
+        Prim::CharLt | Prim::CharGt | Prim::CharLe | Prim::CharGe => {
+            let order = character(prim, &args[0])?.cmp(&character(prim, &args[1])?);
+            truth(match prim {
+                Prim::CharLt => order.is_lt(),
+                Prim::CharGt => order.is_gt(),
+                Prim::CharLe => order.is_le(),
+                _ => order.is_ge(),
+            })
+        }
+        Prim::StringOf => {
+            let text = args.iter().map(|arg| character(prim, arg)).collect::<Result<String, _>>()?;
+            Ok(Value::Str(text.into()))
+        }
+        Prim::MakeString => match (&args[0], args.get(1)) {
+            (Value::Int(n @ 0..), fill) if *n <= STRING_MAX as i64 / 4 => {
+                let fill = fill.map_or(Ok(' '), |fill| character(prim, fill))?;
+                Ok(Value::Str(std::iter::repeat_n(fill, *n as usize).collect::<String>().into()))
+            }
+            (Value::Int(0..), _) => {
+                Err((FailureKind::Limit, format!("a string of more than {STRING_MAX} bytes")))
+            }
+            (other, _) => Err(wrong(format!("make-string needs a length, not {}", kind(other)))),
+        },
+        Prim::StringRef => {
+            let text = string(prim, &args[0])?;
+            let found = match &args[1] {
+                Value::Int(at) => usize::try_from(*at).ok().and_then(|at| text.chars().nth(at)),
+                _ => None,
+            };
+            found
+                .map(Value::Char)
+                .ok_or_else(|| wrong("string-ref needs an index within the string".to_owned()))
+        }
+        Prim::Substring => {
+            let text = string(prim, &args[0])?;
+            let (Value::Int(from), Value::Int(to)) = (&args[1], &args[2]) else {
+                return Err(wrong("substring needs two indices".to_owned()));
+            };
+            let count = text.chars().count() as i64;
+            if !(0 <= *from && from <= to && *to <= count) {
+                return Err(wrong(format!("{from} to {to} is no part of a string of length {count}")));
+            }
+            let part: String = text.chars().skip(*from as usize).take((to - from) as usize).collect();
+            Ok(Value::Str(part.into()))
+        }
+        Prim::StringUpcase => Ok(Value::Str(string(prim, &args[0])?.to_uppercase().into())),
+        Prim::StringDowncase => Ok(Value::Str(string(prim, &args[0])?.to_lowercase().into())),
+        Prim::StringLt | Prim::StringGt | Prim::StringLe | Prim::StringGe => {
+            let order = string(prim, &args[0])?.cmp(string(prim, &args[1])?);
+            truth(match prim {
+                Prim::StringLt => order.is_lt(),
+                Prim::StringGt => order.is_gt(),
+                Prim::StringLe => order.is_le(),
+                _ => order.is_ge(),
+            })
+        }
         Prim::StringLength => string(prim, &args[0]).map(|s| Value::Int(s.chars().count() as i64)),
         Prim::StringEq => truth(string(prim, &args[0])? == string(prim, &args[1])?),
-        Prim::NumberToString => match number(prim, &args[0])? {
-            Number::Int(n) => Ok(Value::Str(n.to_string().into())),
-            Number::Real(x) => Ok(Value::Str(format!("{x:?}").into())),
-        },
-        Prim::StringToNumber => Ok(match reader::number(string(prim, &args[0])?) {
-            Some(Datum::Int(n)) => Value::Int(n),
-            Some(Datum::Real(x)) => Value::Real(x),
-            _ => Value::Bool(false),
-        }),
+        Prim::NumberToString => {
+            let text = number(prim, &args[0])?.text(radix(prim, args)?);
+            Ok(Value::Str(text.into()))
+        }
+        Prim::StringToNumber => {
+            let read = number::read(string(prim, &args[0])?, radix(prim, args)?);
+            Ok(read.map_or(Value::Bool(false), Number::value))
+        }
         Prim::SymbolToString => match &args[0] {
             Value::Symbol(s) => Ok(Value::Str(symbols.name(*s).into())),
-            other => Err(format!("symbol->string needs a symbol, not {}", kind(other))),
+            other => Err(wrong(format!("symbol->string needs a symbol, not {}", kind(other)))),
         },
         Prim::Void => Ok(Value::Unspecified),
         other => unreachable!("{} touches the heap", other.name()),
     }
 }
 
-fn string(prim: Prim, value: &Value) -> Result<&str, String> {
+fn string(prim: Prim, value: &Value) -> Result<&str, Refusal> {
     match value {
         Value::Str(s) => Ok(s),
-        other => Err(format!("{} needs strings, not {}", prim.name(), kind(other))),
+        other => Err(wrong(format!("{} needs strings, not {}", prim.name(), kind(other)))),
+    }
+}
+
+fn character(prim: Prim, value: &Value) -> Result<char, Refusal> {
+    match value {
+        Value::Char(c) => Ok(*c),
+        other => Err(wrong(format!("{} needs characters, not {}", prim.name(), kind(other)))),
+    }
+}
+
+/// The one character of a case mapping; some have more.
+fn single(mut mapped: impl Iterator<Item = char>) -> Option<char> {
+    let first = mapped.next()?;
+    mapped.next().is_none().then_some(first)
+}
+
+/// The radix that may follow a number or its text.
+fn radix(prim: Prim, args: &[Value]) -> Result<u32, Refusal> {
+    match args.get(1) {
+        None => Ok(10),
+        Some(Value::Int(radix @ 2..=36)) => Ok(*radix as u32),
+        Some(_) => Err(wrong(format!("{} needs a radix from 2 to 36", prim.name()))),
     }
 }
 
@@ -240,15 +210,16 @@ pub fn kind(value: &Value) -> &'static str {
         Value::Unassigned => "an unassigned variable",
         Value::Nil => "the empty list",
         Value::Bool(_) => "a boolean",
-        Value::Int(_) | Value::Real(_) => "a number",
+        Value::Int(_) | Value::Big(_) | Value::Ratio(_) | Value::Real(_) => "a number",
         Value::Char(_) => "a character",
         Value::Str(_) => "a string",
         Value::Symbol(_) => "a symbol",
         Value::LockState(_) | Value::Lock(_) => "a lock",
-        Value::Prim(_) | Value::Closure(..) => "a procedure",
+        Value::Prim(_) | Value::Closure(..) | Value::Escape(_) => "a procedure",
         Value::Pair(_) => "a pair",
         Value::Vector(_) => "a vector",
         Value::Ref(_) => "a ref",
         Value::Thread(_) => "a thread",
+        Value::Result(_) => "a value to come",
     }
 }

@@ -1,10 +1,11 @@
 //! One run under a scheduler: round robin, random, or a stored schedule that is followed step by step.
 
-use super::explore::Stand;
+use super::explore::{Stand, explore_from};
 use super::schedule::{Schedule, Step};
 use super::state::*;
 use super::step::{Event, Op, Pending, Settled};
 use crate::limits::Clock;
+use crate::machine::access::Action;
 
 /// Who moves next.
 pub enum Scheduler {
@@ -37,6 +38,10 @@ pub struct Run {
     pub ending: Ending,
     /// What happened, as a schedule that replays it.
     pub schedule: Schedule,
+    /// Threads that spin for ever from where a schedule ends.
+    pub livelock: Option<Vec<Stand>>,
+    /// The swap that a schedule ends with, if it failed and nobody will try it again.
+    pub unretried: Option<Stand>,
     pub output: String,
 }
 
@@ -87,6 +92,7 @@ pub fn run(
     let mut turn = 0usize;
     let mut taken = 0usize;
     let mut chosen: Option<ThreadId> = None;
+    let mut failed: Option<Stand> = None;
     let ending = loop {
         let mut made = Vec::new();
         let mut choose = |n: i64| {
@@ -156,13 +162,44 @@ pub fn run(
             turn += 1;
             enabled[turn % enabled.len()]
         };
+        failed = (op.action == Action::CasFails).then(|| Stand {
+            thread: state.thread(thread).path.clone(),
+            site: op.site,
+            action: op.action,
+        });
         let what = machine.describe(&state, op);
         log(Note::Step { thread: state.thread(thread).name(), what: &what });
         schedule.steps.push(Step::Act { thread: state.thread(thread).path.clone(), what: Some(what) });
         taken += 1;
         chosen = Some(thread);
     };
-    Run { ending, schedule, output }
+    let (livelock, unretried) = match ending {
+        Ending::ScheduleEnds { .. } | Ending::Finished(_) | Ending::Deadlock(_) if replay => {
+            aftermath(machine, &state, failed, clock)
+        }
+        _ => (None, None),
+    };
+    Run { ending, schedule, output, livelock, unretried }
+}
+
+/// States that are looked at behind the end of a schedule.
+const AFTERMATH_MAX: usize = 5_000;
+
+/// What comes of the state in which a schedule ends: whether its threads spin for ever, and whether the swap that failed last is
+/// ever tried again.
+fn aftermath(
+    machine: &Machine,
+    state: &State,
+    failed: Option<Stand>,
+    clock: &Clock,
+) -> (Option<Vec<Stand>>, Option<Stand>) {
+    let after = explore_from(machine, state, Schedule::default(), AFTERMATH_MAX, clock);
+    if after.incomplete.is_some() {
+        return (None, None);
+    }
+    let livelock = after.idle.then(|| after.observed.livelocks.into_keys().next()).flatten();
+    let retried = |stand: &Stand| after.swaps.contains(&(stand.thread.clone(), stand.site));
+    (livelock, failed.filter(|stand| !retried(stand)))
 }
 
 fn failure(state: &State) -> Option<Ending> {

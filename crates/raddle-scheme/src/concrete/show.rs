@@ -44,6 +44,8 @@ impl Machine<'_> {
                 Value::Nil => out.push_str("()"),
                 Value::Bool(b) => out.push_str(if *b { "#t" } else { "#f" }),
                 Value::Int(n) => out.push_str(&n.to_string()),
+                Value::Big(n) => out.push_str(&n.to_string()),
+                Value::Ratio(q) => out.push_str(&q.to_string()),
                 Value::Real(x) => out.push_str(&format!("{x:?}")),
                 Value::Char(c) if quote => out.push_str(&format!("#\\{c}")),
                 Value::Char(c) => out.push(*c),
@@ -77,6 +79,8 @@ impl Machine<'_> {
                     let locked = state.heap[object.index()].cells[0] == Value::LockState(true);
                     out.push_str(if locked { "#<lock, held>" } else { "#<lock>" });
                 }
+                Value::Escape(_) => out.push_str("#<continuation>"),
+                Value::Result(_) => out.push_str("#<value to come>"),
                 Value::Thread(thread) => out.push_str(&format!("#<thread {}>", state.thread(*thread).name())),
             }
         }

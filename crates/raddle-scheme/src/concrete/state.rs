@@ -5,9 +5,11 @@
 //! names and gives the soundness tests the abstraction of every address.
 
 use crate::syntax::core::index;
-use crate::syntax::core::{ExprId, LambdaId, Program, VarId};
+use crate::syntax::core::{Const, Expr, ExprId, LambdaId, Program, VarId};
 use crate::syntax::prim::Prim;
 use crate::syntax::reader::Symbol;
+use num_bigint::BigInt;
+use num_rational::BigRational;
 use smallvec::SmallVec;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +34,10 @@ pub enum Value {
     Nil,
     Bool(bool),
     Int(i64),
+    /// An integer that does not fit into 64 bits.
+    Big(Arc<BigInt>),
+    /// An exact number that is no integer.
+    Ratio(Arc<BigRational>),
     Real(f64),
     Char(char),
     Str(Arc<str>),
@@ -45,6 +51,10 @@ pub enum Value {
     Ref(ObjId),
     Lock(ObjId),
     Thread(ThreadId),
+    /// A continuation that can be escaped to, by the object that its frame holds.
+    Escape(ObjId),
+    /// What a thread that has not ended will leave. Only states that look ahead ([`super::symmetry`]) hold it.
+    Result(ThreadId),
 }
 
 impl Value {
@@ -158,10 +168,14 @@ pub fn path_name(path: &[u32]) -> String {
     path.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
 }
 
+/// A state shares what it has in common with the states it came from: an exploration holds hundreds of thousands of them, and
+/// a step changes one thread and a cell or two.
 #[derive(Clone, Debug)]
 pub struct State {
-    pub threads: Vec<Thread>,
-    pub heap: Vec<Object>,
+    pub threads: Vec<Rc<Thread>>,
+    pub heap: Vec<Rc<Object>>,
+    /// Cells of all objects, garbage included.
+    pub cells: usize,
 }
 
 /// The program, prepared for running, and the limits of a run.
@@ -173,16 +187,22 @@ pub struct Machine<'p> {
     pub track: usize,
     pub stack_max: usize,
     pub heap_max: usize,
+    pub(super) live: super::live::Live,
+    /// Integers of the text, ascending: outcomes of `random` that the program may compare with.
+    pub(super) literals: Vec<i64>,
 }
 
 /// Frames of one thread; beyond this the recursion counts as unbounded.
 pub const STACK_MAX: usize = 100_000;
-/// Objects on the heap between two collections.
+/// Cells on the heap between two collections.
 pub const HEAP_MAX: usize = 4_000_000;
 /// Threads alive or ended in one run.
 pub const THREADS_MAX: usize = 4_096;
 /// Longest vector.
 pub const VECTOR_MAX: i64 = 1_000_000;
+
+/// Different integers of the text that are remembered.
+const LITERALS_MAX: usize = 64;
 
 impl<'p> Machine<'p> {
     pub fn new(program: &'p Program) -> Machine<'p> {
@@ -194,17 +214,30 @@ impl<'p> Machine<'p> {
                 next += 1;
             }
         }
-        Machine { program, globals, track: 0, stack_max: STACK_MAX, heap_max: HEAP_MAX }
+        let mut literals: Vec<i64> = Vec::new();
+        for expr in &program.exprs {
+            if let Expr::Const(Const::Int(n)) = expr
+                && literals.len() < LITERALS_MAX
+                && !literals.contains(n)
+            {
+                literals.push(*n);
+            }
+        }
+        literals.sort_unstable();
+        let live = super::live::Live::default();
+        Machine { program, globals, track: 0, stack_max: STACK_MAX, heap_max: HEAP_MAX, live, literals }
     }
 
     pub fn initial(&self) -> State {
         let context: Rc<Context> = Rc::default();
         let heap = (0..self.program.vars.len())
             .filter(|&at| self.globals[at].is_some())
-            .map(|at| Object {
-                origin: Origin::Var(VarId(at as u32)),
-                context: context.clone(),
-                cells: [Value::Unassigned].into_iter().collect(),
+            .map(|at| {
+                Rc::new(Object {
+                    origin: Origin::Var(VarId(at as u32)),
+                    context: context.clone(),
+                    cells: [Value::Unassigned].into_iter().collect(),
+                })
             })
             .collect();
         let main = Thread {
@@ -215,7 +248,7 @@ impl<'p> Machine<'p> {
             context,
             children: 0,
         };
-        State { threads: vec![main], heap }
+        State { threads: vec![Rc::new(main)], cells: self.globals_count(), heap }
     }
 
     /// How many objects at the bottom of the heap are the top-level variables.
@@ -231,6 +264,11 @@ impl<'p> Machine<'p> {
             Ok(at) => env[at].1,
             Err(_) => unreachable!("the expander resolves every name"),
         }
+    }
+
+    /// Where a top-level variable is.
+    pub(super) fn global_object(&self, var: VarId) -> Option<ObjId> {
+        self.globals[var.index()]
     }
 
     /// A name for a cell, in the words of the program.
@@ -259,16 +297,29 @@ impl State {
     }
 
     pub fn write(&mut self, loc: Loc, value: Value) {
-        self.heap[loc.object.index()].cells[loc.cell as usize] = value;
+        Rc::make_mut(&mut self.heap[loc.object.index()]).cells[loc.cell as usize] = value;
     }
 
     pub fn alloc(&mut self, origin: Origin, context: Rc<Context>, cells: SmallVec<[Value; 2]>) -> ObjId {
-        self.heap.push(Object { origin, context, cells });
+        self.cells += cells.len();
+        self.heap.push(Rc::new(Object { origin, context, cells }));
         ObjId(self.heap.len() as u32 - 1)
+    }
+
+    /// The limit of the machine that stopped a thread, if one did.
+    pub fn limit(&self) -> Option<&str> {
+        self.threads.iter().find_map(|thread| match &thread.control {
+            Control::Failed(failure) if failure.kind == FailureKind::Limit => Some(&*failure.message),
+            _ => None,
+        })
     }
 
     pub fn thread(&self, id: ThreadId) -> &Thread {
         &self.threads[id.index()]
+    }
+
+    pub fn thread_mut(&mut self, id: ThreadId) -> &mut Thread {
+        Rc::make_mut(&mut self.threads[id.index()])
     }
 
     pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {

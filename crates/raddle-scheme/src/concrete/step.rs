@@ -5,6 +5,7 @@
 //! choose between visible ones ([`Machine::settle`] performs the rest). Joining an ended thread is local as well: it
 //! can never be disabled again. So is spawning: names of threads come from their parents, not from a global counter.
 
+use super::number::Number;
 use super::prims::{self, kind};
 use super::state::*;
 use crate::limits::Clock;
@@ -71,7 +72,7 @@ const CLOCK_STEPS: usize = 64;
 
 impl Machine<'_> {
     /// The next demand of a thread and the expression it belongs to.
-    fn plan(&self, thread: &Thread) -> Option<(ExprId, Plan<Value>)> {
+    pub(super) fn plan(&self, thread: &Thread) -> Option<(ExprId, Plan<Value>)> {
         let (site, plan) = match &thread.control {
             Control::Eval(expr, _) => (*expr, plan::start(self.program, *expr)),
             Control::Return(value) => {
@@ -193,6 +194,11 @@ impl Machine<'_> {
                     Err(format!("index {at} is outside of a vector of length {len}"))
                 }
             }
+            (Touch::ReadVector | Touch::WriteVector | Touch::CasVector, [Value::Vector(object), at, ..]) => {
+                let len = state.heap[object.index()].cells.len();
+                let at = self.show(state, at, true);
+                Err(format!("{at} is no index of a vector of length {len}"))
+            }
             _ => Err(format!("{} cannot work on {}", prim.name(), args.first().map_or("nothing", kind))),
         }
     }
@@ -203,7 +209,7 @@ impl Machine<'_> {
             && state.thread(id).stack.is_empty()
         {
             let value = value.clone();
-            state.threads[id.index()].control = Control::Done(value);
+            state.thread_mut(id).control = Control::Done(value);
             return Event::None;
         }
         let Some((site, plan)) = self.plan(state.thread(id)) else {
@@ -211,13 +217,13 @@ impl Machine<'_> {
         };
         let env = self.env(state.thread(id)).clone();
         if matches!(state.thread(id).control, Control::Return(_))
-            && let Some(frame) = state.threads[id.index()].stack.pop()
+            && let Some(frame) = state.thread_mut(id).stack.pop()
         {
-            state.threads[id.index()].context = frame.context;
+            state.thread_mut(id).context = frame.context;
         }
         let mut event = Event::None;
         if let Err((kind, message)) = self.perform(state, id, site, plan, env, choose, &mut event) {
-            let thread = &mut state.threads[id.index()];
+            let thread = state.thread_mut(id);
             thread.stack = Vec::new();
             thread.control = Control::Failed(Rc::new(Failure { site, message, kind }));
         }
@@ -284,6 +290,9 @@ impl Machine<'_> {
                 self.follow(state, id, site, plan::after_initialiser(self.program, site, next), env)?
             }
             Plan::Apply { f, args } => self.apply(state, id, site, f, args)?,
+            Plan::PrimApply { prim: Prim::CallCc, args } if args.len() == 1 => {
+                self.call_with_escape(state, id, site, args[0].clone(), env)?
+            }
             Plan::PrimApply { prim, args } => {
                 Control::Return(self.prim(state, id, site, prim, &args, choose, event)?)
             }
@@ -292,20 +301,20 @@ impl Machine<'_> {
                     return Err((FailureKind::Limit, format!("more than {THREADS_MAX} threads")));
                 }
                 let child = ThreadId(state.threads.len() as u32);
-                let parent = &mut state.threads[id.index()];
+                let parent = state.thread_mut(id);
                 parent.children += 1;
                 let path = parent.path.iter().copied().chain([parent.children]).collect();
                 let context = self.spawn_context(&parent.context, site);
                 let env = self.restrict(&env, self.program.free(code));
                 let control = Control::Eval(code, env);
-                state.threads.push(Thread {
+                state.threads.push(Rc::new(Thread {
                     path,
                     spawn_site: Some(site),
                     control,
                     stack: Vec::new(),
                     context,
                     children: 0,
-                });
+                }));
                 *event = Event::Spawned(child);
                 Control::Return(Value::Thread(child))
             }
@@ -358,7 +367,7 @@ impl Machine<'_> {
                 return Err(wrong(format!("a lock made by new-lock is needed here, not {}", kind(&lock))));
             }
         };
-        state.threads[id.index()].control = control;
+        state.thread_mut(id).control = control;
         Ok(())
     }
 
@@ -389,7 +398,7 @@ impl Machine<'_> {
         values: Values<Value>,
         env: Env,
     ) -> Result<Control, (FailureKind, String)> {
-        let thread = &mut state.threads[id.index()];
+        let thread = state.thread_mut(id);
         if thread.stack.len() >= self.stack_max {
             let message = format!("recursion deeper than {} frames", self.stack_max);
             return Err((FailureKind::Limit, message));
@@ -407,6 +416,9 @@ impl Machine<'_> {
         f: Value,
         args: Values<Value>,
     ) -> Result<Control, (FailureKind, String)> {
+        if let Value::Escape(object) = f {
+            return self.escape(state, id, object, args);
+        }
         let Value::Closure(lambda, env) = f else {
             return Err((FailureKind::Wrong, format!("{} cannot be called", kind(&f))));
         };
@@ -433,6 +445,57 @@ impl Machine<'_> {
         }
         let env = self.extend(state, id, &env, bound.into_iter())?;
         Ok(Control::Eval(lambda.body, env))
+    }
+
+    /// Calls a procedure with a continuation that leads back to here. The frame that marks the place holds an object of its own,
+    /// which is what tells one such place from another.
+    fn call_with_escape(
+        &self,
+        state: &mut State,
+        id: ThreadId,
+        site: ExprId,
+        f: Value,
+        env: Env,
+    ) -> Result<Control, (FailureKind, String)> {
+        if !matches!(f, Value::Closure(..)) {
+            return Err((
+                FailureKind::Wrong,
+                format!("call/cc needs a procedure of the program, not {}", kind(&f)),
+            ));
+        }
+        self.check_heap(state)?;
+        let context = state.thread(id).context.clone();
+        let object = state.alloc(Origin::Ref(site), context, [Value::Unspecified].into_iter().collect());
+        let values = [Value::Ref(object)].into_iter().collect();
+        self.push(state, id, site, site, plan::MARK, values, env)?;
+        self.apply(state, id, site, f, [Value::Escape(object)].into_iter().collect())
+    }
+
+    /// Returns a value to the place that a continuation stands for. It must still be waiting, in this thread: what would
+    /// enter a continuation again is beyond this machine.
+    fn escape(
+        &self,
+        state: &mut State,
+        id: ThreadId,
+        object: ObjId,
+        args: Values<Value>,
+    ) -> Result<Control, (FailureKind, String)> {
+        let [value] = &args[..] else {
+            return Err((FailureKind::Wrong, format!("a continuation takes one value, not {}", args.len())));
+        };
+        let thread = state.thread_mut(id);
+        let mark =
+            |frame: &Frame| frame.index == plan::MARK && frame.values.first() == Some(&Value::Ref(object));
+        match thread.stack.iter().rposition(mark) {
+            Some(at) => {
+                thread.stack.truncate(at + 1);
+                Ok(Control::Return(value.clone()))
+            }
+            None => Err((
+                FailureKind::Limit,
+                "a continuation was used after its end, or by another thread".to_owned(),
+            )),
+        }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -475,7 +538,14 @@ impl Machine<'_> {
                     let cells = (0..*n).map(|_| fill.clone()).collect();
                     Value::Vector(state.alloc(Origin::Vector(site), context, cells))
                 }
-                _ => return Err(wrong(format!("make-vector needs a length from 0 to {VECTOR_MAX}"))),
+                [Value::Int(0..) | Value::Big(_), ..] if is_positive(&args[0]) => {
+                    return Err((FailureKind::Limit, format!("a vector longer than {VECTOR_MAX}")));
+                }
+                [other, ..] => {
+                    let what = self.show(state, other, true);
+                    return Err(wrong(format!("make-vector needs a length, not {what}")));
+                }
+                [] => unreachable!("the number of arguments was checked"),
             },
             Prim::VectorLength => match &args[0] {
                 Value::Vector(object) => Value::Int(state.heap[object.index()].cells.len() as i64),
@@ -499,15 +569,18 @@ impl Machine<'_> {
             }
             Prim::Random => match &args[0] {
                 Value::Int(n) if *n > 0 => Value::Int(choose(*n)),
+                big @ Value::Big(_) if is_positive(big) => {
+                    return Err((FailureKind::Limit, "random of more than 64 bits".to_owned()));
+                }
                 other => return Err(wrong(format!("random needs a positive integer, not {}", kind(other)))),
             },
-            pure => prims::apply(pure, args, &self.program.symbols).map_err(wrong)?,
+            pure => prims::apply(pure, args, &self.program.symbols)?,
         })
     }
 
     fn check_heap(&self, state: &State) -> Result<(), (FailureKind, String)> {
-        if state.heap.len() >= self.heap_max {
-            return Err((FailureKind::Limit, format!("more than {} objects on the heap", self.heap_max)));
+        if state.cells >= self.heap_max {
+            return Err((FailureKind::Limit, format!("more than {} cells on the heap", self.heap_max)));
         }
         Ok(())
     }
@@ -516,6 +589,8 @@ impl Machine<'_> {
         let Expr::Const(value) = self.program.expr(expr) else { unreachable!("asked for a constant") };
         match value {
             Const::Int(n) => Value::Int(*n),
+            Const::Big(n) => Value::Big(n.clone()),
+            Const::Ratio(q) => Value::Ratio(q.clone()),
             Const::Real(x) => Value::Real(*x),
             Const::Bool(b) => Value::Bool(*b),
             Const::Str(s) => Value::Str(s.clone()),
@@ -559,7 +634,7 @@ impl Machine<'_> {
         if self.track == 0 {
             return;
         }
-        let thread = &mut state.threads[id.index()];
+        let thread = state.thread_mut(id);
         let mut context = (*thread.context).clone();
         context.calls.push(site);
         let extra = context.calls.len().saturating_sub(self.track);
@@ -614,6 +689,10 @@ impl Machine<'_> {
             }
         }
     }
+}
+
+fn is_positive(value: &Value) -> bool {
+    Number::of(value).is_some_and(|number| number.sign() == Some(std::cmp::Ordering::Greater))
 }
 
 fn compare_and_swap(state: &mut State, loc: Loc, old: &Value, new: Value) -> Value {

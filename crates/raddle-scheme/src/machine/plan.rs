@@ -10,6 +10,9 @@ use crate::syntax::core::{Expr, ExprId, LambdaId, Program, VarId};
 use crate::syntax::prim::Prim;
 use smallvec::SmallVec;
 
+/// The part of a frame that waits for the value of a whole call: what `call/cc` returns to.
+pub const MARK: u32 = u32::MAX;
+
 /// Values collected so far by a waiting expression.
 pub type Values<V> = SmallVec<[V; 4]>;
 
@@ -111,6 +114,9 @@ pub fn start<V: Clone>(program: &Program, id: ExprId) -> Plan<V> {
 
 /// What a waiting expression asks for when its part `index` has the given value.
 pub fn resume<V: Clone>(program: &Program, id: ExprId, index: u32, values: &[V], value: V) -> Plan<V> {
+    if index == MARK {
+        return Plan::Value(value);
+    }
     let next = index as usize + 1;
     let collect = |value: V| -> Values<V> { values.iter().cloned().chain([value]).collect() };
     match program.expr(id) {

@@ -16,6 +16,9 @@ use super::prim::{Prim, Touch};
 use super::reader::{Symbol, Symbols};
 use super::source::{Source, Span};
 use crate::limits::Clock;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 macro_rules! index {
@@ -48,6 +51,8 @@ index!(
 #[derive(Clone, Debug, PartialEq)]
 pub enum Const {
     Int(i64),
+    Big(Arc<BigInt>),
+    Ratio(Arc<BigRational>),
     Real(f64),
     Bool(bool),
     Str(Arc<str>),
@@ -130,6 +135,8 @@ pub struct Program {
     pub writes_vectors: bool,
     pub writes_refs: bool,
     pub cases: bool,
+    /// Variables that are an integer of the text and nothing else.
+    known: Vec<Option<i64>>,
 }
 
 impl Program {
@@ -179,6 +186,36 @@ impl Program {
             }
     }
 
+    /// What an expression that waits for its part `index` may still evaluate, and the variable it may still write.
+    pub fn remaining(&self, id: ExprId, index: u32) -> (SmallVec<[ExprId; 4]>, Option<VarId>) {
+        let at = index as usize;
+        let mut parts: SmallVec<[ExprId; 4]> = SmallVec::new();
+        let mut written = None;
+        match self.expr(id) {
+            Expr::If(_, then, otherwise) => parts.extend([*then, *otherwise]),
+            Expr::Or(all) | Expr::Begin(all) | Expr::PrimCall(_, all) => {
+                parts.extend_from_slice(&all[(at + 1).min(all.len())..]);
+            }
+            Expr::Let(bindings, body) => {
+                parts.extend(bindings[at + 1..].iter().map(|b| b.1));
+                parts.push(*body);
+            }
+            Expr::Letrec(bindings, body) => {
+                parts.extend(bindings[at + 1..].iter().map(|b| b.1));
+                parts.push(*body);
+                written = Some(bindings[at].0);
+            }
+            Expr::Call(_, args) => parts.extend_from_slice(&args[at.min(args.len())..]),
+            Expr::CasVar(var, _, new) => {
+                parts.extend((at == 0).then_some(*new));
+                written = Some(*var);
+            }
+            Expr::Set(var, _) => written = Some(*var),
+            _ => {}
+        }
+        (parts, written)
+    }
+
     /// Children in evaluation order.
     pub fn children(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         children(&self.exprs[id.index()], &self.lambdas, &mut visit);
@@ -187,6 +224,7 @@ impl Program {
     /// Fills in what is derived bottom-up. Called once by the expander. False when the clock ran out.
     pub(super) fn derive(&mut self, clock: &Clock) -> bool {
         self.derive_flags();
+        self.derive_known();
         let mut sets = Sets::default();
         let mut free: Vec<u32> = Vec::with_capacity(self.exprs.len());
         let mut own: Vec<VarId> = Vec::new();
@@ -195,7 +233,7 @@ impl Program {
                 return false;
             }
             own.clear();
-            let mut parts: smallvec::SmallVec<[u32; 8]> = smallvec::SmallVec::new();
+            let mut parts: SmallVec<[u32; 8]> = SmallVec::new();
             children(expr, &self.lambdas, &mut |child| parts.push(free[child.index()]));
             parts.sort_unstable();
             parts.dedup();
@@ -207,7 +245,7 @@ impl Program {
                     own.push(var);
                 }
             };
-            let mut bound: smallvec::SmallVec<[VarId; 8]> = smallvec::SmallVec::new();
+            let mut bound: SmallVec<[VarId; 8]> = SmallVec::new();
             match expr {
                 Expr::Var(var)
                 | Expr::Set(var, _)
@@ -234,6 +272,35 @@ impl Program {
         self.free = free;
         self.free_sets = sets.sets;
         true
+    }
+
+    /// The integer that an expression is, where the text says so.
+    pub fn known_int(&self, id: ExprId) -> Option<i64> {
+        match self.expr(id) {
+            Expr::Const(Const::Int(n)) => Some(*n),
+            Expr::Var(var) => self.known[var.index()],
+            _ => None,
+        }
+    }
+
+    fn derive_known(&mut self) {
+        let mut known = vec![None; self.vars.len()];
+        for expr in &self.exprs {
+            let mut meet = |var: VarId, value: ExprId| {
+                let once = !self.vars[var.index()].assigned && self.vars[var.index()].quiet;
+                if let (true, Expr::Const(Const::Int(n))) = (once, &self.exprs[value.index()]) {
+                    known[var.index()] = Some(*n);
+                }
+            };
+            match expr {
+                Expr::Set(var, value) => meet(*var, *value),
+                Expr::Let(bindings, _) | Expr::Letrec(bindings, _) => {
+                    bindings.iter().for_each(|b| meet(b.0, b.1))
+                }
+                _ => {}
+            }
+        }
+        self.known = known;
     }
 
     fn derive_flags(&mut self) {
@@ -277,18 +344,18 @@ fn children(expr: &Expr, lambdas: &[Lambda], visit: &mut impl FnMut(ExprId)) {
 }
 
 /// Interned sets of variables: most expressions share theirs with a neighbour.
-#[derive(Default)]
-struct Sets {
+#[derive(Debug, Default)]
+pub(crate) struct Sets {
     sets: Vec<Box<[VarId]>>,
     numbers: rustc_hash::FxHashMap<Box<[VarId]>, u32>,
 }
 
 impl Sets {
-    fn get(&self, number: u32) -> &[VarId] {
+    pub(crate) fn get(&self, number: u32) -> &[VarId] {
         &self.sets[number as usize]
     }
 
-    fn intern(&mut self, set: &[VarId]) -> u32 {
+    pub(crate) fn intern(&mut self, set: &[VarId]) -> u32 {
         if let Some(&number) = self.numbers.get(set) {
             return number;
         }
@@ -318,6 +385,7 @@ impl Program {
             writes_vectors: false,
             writes_refs: false,
             cases: false,
+            known: Vec::new(),
         }
     }
 }

@@ -87,6 +87,8 @@ struct Expander {
     quiet: Vec<bool>,
     clock: Clock,
     stopped: bool,
+    /// The program has futures: `deref` may be asked for the value of one.
+    futures: bool,
 }
 
 impl Expander {
@@ -102,11 +104,13 @@ impl Expander {
             quiet: Vec::new(),
             clock,
             stopped: false,
+            futures: false,
         }
     }
 
     fn program(mut self) -> Result<Program, Unread> {
         let user = self.data.top.clone();
+        self.refuse();
         let mut items = self.prelude(&user);
         items.extend(self.flatten(&user));
         self.program.bodies.push(ExprId(0));
@@ -126,6 +130,26 @@ impl Expander {
         }
     }
 
+    /// Notes which parts of the language the text mentions, and refuses what does not go together.
+    fn refuse(&mut self) {
+        let mut escapes = false;
+        let mut winds = None;
+        for at in 0..self.data.len() as u32 {
+            let Some(symbol) = self.symbol(DatumId(at)) else { continue };
+            match self.data.symbols.name(symbol) {
+                "call/cc" | "call-with-current-continuation" => escapes = true,
+                "dynamic-wind" => winds = winds.or(Some(self.data.span(DatumId(at)))),
+                "future" => self.futures = true,
+                _ => {}
+            }
+        }
+        if let (true, Some(span)) = (escapes, winds) {
+            let error = SyntaxError::new(span, "dynamic-wind is not supported together with call/cc");
+            let _ = self
+                .error::<()>(error.help("an escape would have to run the last procedure of dynamic-wind"));
+        }
+    }
+
     // ---- building blocks -------------------------------------------------------------------------------------
 
     fn error<T>(&mut self, error: SyntaxError) -> Result<T, Lost> {
@@ -138,7 +162,7 @@ impl Expander {
     fn emit(&mut self, expr: Expr, span: Span) -> ExprId {
         let quiet = match &expr {
             Expr::Lambda(_) => true,
-            Expr::Call(..) | Expr::Spawn(_) => false,
+            Expr::Call(..) | Expr::Spawn(_) | Expr::PrimCall(Prim::CallCc, _) => false,
             expr => {
                 let mut quiet = true;
                 let exprs = &self.quiet;

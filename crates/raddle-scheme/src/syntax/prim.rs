@@ -68,7 +68,10 @@ prims! {
     Ceiling "ceiling" 1 Some(1), Nothing;
     Truncate "truncate" 1 Some(1), Nothing;
     Round "round" 1 Some(1), Nothing;
+    Numerator "numerator" 1 Some(1), Nothing;
+    Denominator "denominator" 1 Some(1), Nothing;
     Sqrt "sqrt" 1 Some(1), Nothing;
+    Expt "expt" 2 Some(2), Nothing;
     Exp "exp" 1 Some(1), Nothing;
     Log "log" 1 Some(1), Nothing;
     Sin "sin" 1 Some(1), Nothing;
@@ -86,6 +89,9 @@ prims! {
     IsPair "pair?" 1 Some(1), Nothing;
     IsNumber "number?" 1 Some(1), Nothing;
     IsInteger "integer?" 1 Some(1), Nothing;
+    IsRational "rational?" 1 Some(1), Nothing;
+    IsExact "exact?" 1 Some(1), Nothing;
+    IsInexact "inexact?" 1 Some(1), Nothing;
     IsBoolean "boolean?" 1 Some(1), Nothing;
     IsSymbol "symbol?" 1 Some(1), Nothing;
     IsString "string?" 1 Some(1), Nothing;
@@ -95,11 +101,34 @@ prims! {
     IsRef "ref?" 1 Some(1), Nothing;
     IsLock "lock?" 1 Some(1), Nothing;
     IsThread "thread?" 1 Some(1), Nothing;
+    CharToInteger "char->integer" 1 Some(1), Nothing;
+    IntegerToChar "integer->char" 1 Some(1), Nothing;
+    CharUpcase "char-upcase" 1 Some(1), Nothing;
+    CharDowncase "char-downcase" 1 Some(1), Nothing;
+    IsAlphabetic "char-alphabetic?" 1 Some(1), Nothing;
+    IsNumeric "char-numeric?" 1 Some(1), Nothing;
+    IsWhitespace "char-whitespace?" 1 Some(1), Nothing;
+    IsUpperCase "char-upper-case?" 1 Some(1), Nothing;
+    IsLowerCase "char-lower-case?" 1 Some(1), Nothing;
+    CharLt "char<?" 2 Some(2), Nothing;
+    CharGt "char>?" 2 Some(2), Nothing;
+    CharLe "char<=?" 2 Some(2), Nothing;
+    CharGe "char>=?" 2 Some(2), Nothing;
     StringAppend "string-append" 0 None, Nothing;
+    StringOf "string" 0 None, Nothing;
+    MakeString "make-string" 1 Some(2), Nothing;
+    StringRef "string-ref" 2 Some(2), Nothing;
+    Substring "substring" 3 Some(3), Nothing;
+    StringUpcase "string-upcase" 1 Some(1), Nothing;
+    StringDowncase "string-downcase" 1 Some(1), Nothing;
+    StringLt "string<?" 2 Some(2), Nothing;
+    StringGt "string>?" 2 Some(2), Nothing;
+    StringLe "string<=?" 2 Some(2), Nothing;
+    StringGe "string>=?" 2 Some(2), Nothing;
     StringLength "string-length" 1 Some(1), Nothing;
     StringEq "string=?" 2 Some(2), Nothing;
-    NumberToString "number->string" 1 Some(1), Nothing;
-    StringToNumber "string->number" 1 Some(1), Nothing;
+    NumberToString "number->string" 1 Some(2), Nothing;
+    StringToNumber "string->number" 1 Some(2), Nothing;
     SymbolToString "symbol->string" 1 Some(1), Nothing;
     Cons "cons" 2 Some(2), Nothing;
     Car "car" 1 Some(1), ReadPair;
@@ -123,6 +152,7 @@ prims! {
     Void "void" 0 None, Nothing;
     Error "error" 0 None, Nothing;
     Random "random" 1 Some(1), Nothing;
+    CallCc "call-with-current-continuation" 1 Some(1), Nothing;
 }
 
 impl Prim {
@@ -130,13 +160,17 @@ impl Prim {
     pub fn by_name(name: &str) -> Option<Prim> {
         let name = match name {
             "ref" | "make-ref" | "atom" => "new-ref",
-            "ref-get" => "deref",
+            "ref-get" | "read" => "deref",
+            "compare-and-set!" => "cas-ref",
+            "empty?" => "null?",
+            "call/cc" => "call-with-current-continuation",
             "ref-set!" => "ref-set",
             "ref-cas" => "cas-ref",
             "vector-cas" | "vector-cas!" => "cas-vector",
             "make-lock" => "new-lock",
-            "real?" | "rational?" | "complex?" => "number?",
-            "exact?" => "integer?",
+            "real?" | "complex?" => "number?",
+            "exact" => "inexact->exact",
+            "inexact" => "exact->inexact",
             "boolean=?" | "char=?" | "symbol=?" => "eqv?",
             name => name,
         };

@@ -9,8 +9,11 @@
 //! literals `#locked` and `#unlocked` of CScheme_L. Symbols keep their case, as in R6RS and later.
 
 use super::source::{SOURCE_BYTES_MAX, Span, SyntaxError};
+use crate::concrete::number::{self, Number};
 use crate::limits::Clock;
 use logos::{FilterResult, Lexer, Logos};
+use num_bigint::BigInt;
+use num_rational::BigRational;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -52,6 +55,8 @@ pub struct DatumId(pub u32);
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {
     Int(i64),
+    Big(Arc<BigInt>),
+    Ratio(Arc<BigRational>),
     Real(f64),
     Bool(bool),
     Str(Arc<str>),
@@ -113,9 +118,10 @@ enum Token {
     Quote,
     #[token("`")]
     Quasiquote,
-    #[token(",@")]
     #[token(",")]
     Unquote,
+    #[token(",@")]
+    Splice,
     #[token("#;")]
     DatumComment,
     #[token("#|", block_comment)]
@@ -169,9 +175,20 @@ fn string(lexer: &mut Lexer<Token>) -> bool {
 
 /// An open parenthesis, or a prefix that waits for one datum.
 enum Pending {
-    List { start: usize, elements: Vec<DatumId>, vector: bool, dot: Dot },
-    Quote { start: usize },
-    Comment { start: usize },
+    List {
+        start: usize,
+        elements: Vec<DatumId>,
+        vector: bool,
+        dot: Dot,
+    },
+    /// `'`, `` ` ``, `,` or `,@`, and the word it stands for.
+    Prefix {
+        start: usize,
+        word: &'static str,
+    },
+    Comment {
+        start: usize,
+    },
 }
 
 /// How far an improper list has come.
@@ -234,12 +251,11 @@ impl Reader {
                 dot: Dot::None,
             }),
             Token::Close => self.close(span),
-            Token::Quote => self.pending.push(Pending::Quote { start }),
+            Token::Quote => self.pending.push(Pending::Prefix { start, word: "quote" }),
+            Token::Quasiquote => self.pending.push(Pending::Prefix { start, word: "quasiquote" }),
+            Token::Unquote => self.pending.push(Pending::Prefix { start, word: "unquote" }),
+            Token::Splice => self.pending.push(Pending::Prefix { start, word: "unquote-splicing" }),
             Token::DatumComment => self.pending.push(Pending::Comment { start }),
-            Token::Quasiquote | Token::Unquote => self.error(
-                SyntaxError::new(span, "quasiquotation is not part of concurrent Scheme")
-                    .help("build the list with cons and list"),
-            ),
             Token::UnclosedComment => {
                 self.error(SyntaxError::new(span, "this block comment is never closed"))
             }
@@ -257,14 +273,17 @@ impl Reader {
                 "#f" | "#false" => self.atom(Datum::Bool(false), span),
                 "#locked" => self.atom(Datum::Lock(true), span),
                 "#unlocked" => self.atom(Datum::Lock(false), span),
-                _ => self.error(
-                    SyntaxError::new(span, format!("{text} is not known"))
-                        .help("known are #t, #f, #locked, #unlocked, #\\x and #("),
-                ),
+                _ => match prefixed_number(text) {
+                    Some(datum) => self.atom(datum, span),
+                    None => self.error(SyntaxError::new(span, format!("{text} is not known")).help(
+                        "known are #t, #f, #locked, #unlocked, #\\x, #( and numbers such as #xff or #e1.5",
+                    )),
+                },
             },
             Token::Atom if text == "." => self.dot(span),
             Token::Atom => {
-                let datum = number(text).unwrap_or_else(|| Datum::Symbol(self.data.symbols.intern(text)));
+                let datum =
+                    plain_number(text).unwrap_or_else(|| Datum::Symbol(self.data.symbols.intern(text)));
                 self.atom(datum, span);
             }
         }
@@ -281,9 +300,9 @@ impl Reader {
             match self.pending.pop() {
                 None => return self.data.top.push(id),
                 Some(Pending::Comment { .. }) => return,
-                Some(Pending::Quote { start }) => {
+                Some(Pending::Prefix { start, word }) => {
                     let end = self.data.span(id).end as usize;
-                    let word = Datum::Symbol(self.data.symbols.intern("quote"));
+                    let word = Datum::Symbol(self.data.symbols.intern(word));
                     let word = self.data.push(word, Span::new(start, start + 1));
                     id = self.data.push(Datum::List([word, id].into(), None), Span::new(start, end));
                 }
@@ -315,7 +334,7 @@ impl Reader {
 
     fn close(&mut self, span: Span) {
         // A prefix directly before a closing parenthesis lacks its datum.
-        while let Some(Pending::Quote { start } | Pending::Comment { start }) = self.pending.last() {
+        while let Some(Pending::Prefix { start, .. } | Pending::Comment { start }) = self.pending.last() {
             let start = *start;
             self.pending.pop();
             self.error(SyntaxError::new(Span::new(start, start + 1), "a datum is missing after this"));
@@ -347,7 +366,7 @@ impl Reader {
                     SyntaxError::new(span, "this parenthesis is never closed").help("add the missing `)`"),
                 );
             }
-            Some(Pending::Quote { start } | Pending::Comment { start }) => {
+            Some(Pending::Prefix { start, .. } | Pending::Comment { start }) => {
                 let span = Span::new(start, (start + 1).min(end));
                 self.error(SyntaxError::new(span, "a datum is missing after this"));
             }
@@ -392,16 +411,41 @@ fn character(name: &str) -> Option<char> {
     }
 }
 
-/// `12`, `-3`, `1.5`, `.5`, `1e3`. Anything else is a symbol, in particular `+`, `-` and `...`.
-pub fn number(text: &str) -> Option<Datum> {
-    let first = text.trim_start_matches(['+', '-']);
-    if text.len() - first.len() > 1 || !first.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return None;
+fn datum(number: Number) -> Datum {
+    match number {
+        Number::Int(n) => Datum::Int(n),
+        Number::Big(n) => Datum::Big(n),
+        Number::Ratio(q) => Datum::Ratio(q),
+        Number::Real(x) => Datum::Real(x),
     }
-    if let Ok(value) = text.parse::<i64>() {
-        return Some(Datum::Int(value));
+}
+
+fn plain_number(text: &str) -> Option<Datum> {
+    number::read(text, 10).map(datum)
+}
+
+/// `#xff`, `#b101`, `#e1.5`, `#i1/3`, `#x#e10`.
+fn prefixed_number(text: &str) -> Option<Datum> {
+    let (mut rest, mut radix, mut exact) = (text, 10, None);
+    while let Some(tail) = rest.strip_prefix('#') {
+        let mut chars = tail.chars();
+        match chars.next()?.to_ascii_lowercase() {
+            'x' => radix = 16,
+            'o' => radix = 8,
+            'b' => radix = 2,
+            'd' => radix = 10,
+            'e' => exact = Some(true),
+            'i' => exact = Some(false),
+            _ => return None,
+        }
+        rest = chars.as_str();
     }
-    text.parse::<f64>().ok().filter(|value| value.is_finite()).map(Datum::Real)
+    let value = number::read(rest, radix)?;
+    Some(datum(match exact {
+        Some(true) => number::to_exact(value).ok()?,
+        Some(false) => Number::Real(value.real()),
+        None => value,
+    }))
 }
 
 #[cfg(test)]
@@ -413,6 +457,8 @@ mod tests {
         let list = |items: &[DatumId]| items.iter().map(|&x| show(data, x)).collect::<Vec<_>>().join(" ");
         match data.datum(id) {
             Datum::Int(n) => n.to_string(),
+            Datum::Big(n) => n.to_string(),
+            Datum::Ratio(q) => q.to_string(),
             Datum::Real(x) => format!("{x:?}"),
             Datum::Bool(b) => format!("#{}", if *b { "t" } else { "f" }),
             Datum::Str(s) => format!("{s:?}"),
@@ -439,10 +485,14 @@ mod tests {
     #[test]
     fn reads_every_datum() {
         check("1 -2 +3 1.5 -.5 1e2", "1 -2 3 1.5 -0.5 100.0");
+        check("9223372036854775808 -9223372036854775808", "9223372036854775808 -9223372036854775808");
+        check("1/3 -2/4 4/2 1/0 1/-2 +/2", "1/3 -1/2 2 1/0 1/-2 +/2");
+        check("#xff #b-101 #e1.5 #i1/2 #x#e10", "255 -5 3/2 0.5 16");
         check("#t #f #true #false #locked #unlocked", "#t #f #t #f #locked #unlocked");
         check("a + - ... set-car! <=? 1+", "a + - ... set-car! <=? 1+");
         check(r#""a\n\"b\\" #\a #\space #\("#, r##""a\n\"b\\" #\a #\  #\("##);
         check("(1 . 2) (1 2 . 3) () [a (b)] #(1 #(2))", "(1 . 2) (1 2 . 3) () (a (b)) #(1 #(2))");
+        check("`(a ,b ,@c)", "(quasiquote (a (unquote b) (unquote-splicing c)))");
         check("'a ''b '(c)", "(quote a) (quote (quote b)) (quote (c))");
     }
 
@@ -463,7 +513,6 @@ mod tests {
         check_error("#| abc", "comment is never closed");
         check_error("(')", "missing after this");
         check_error("#what", "not known");
-        check_error("`(a ,b)", "quasiquotation");
         let data = read("(a b) ) (c)");
         assert_eq!((data.top.len(), data.errors.len()), (2, 1));
     }

@@ -1,11 +1,14 @@
 //! Random small concurrent programs, as text.
 
+mod cases;
+
+pub use cases::cases;
 use raddle_scheme::concrete::run::Dice;
 
 /// Writes programs that end or spin in finitely many states.
 pub struct Author {
     dice: Dice,
-    fuel: usize,
+    pub fuel: usize,
 }
 
 impl Author {
@@ -13,11 +16,11 @@ impl Author {
         Author { dice: Dice::new(seed.wrapping_add(1)), fuel: 0 }
     }
 
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.dice.below(from.len() as u64) as usize]
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.dice.below(n)
     }
 
@@ -52,7 +55,7 @@ impl Author {
         out + &self.value() + "\n"
     }
 
-    fn value(&mut self) -> String {
+    pub fn value(&mut self) -> String {
         match self.below(9) {
             0 => "0".into(),
             1 => "1".into(),
@@ -75,7 +78,7 @@ impl Author {
         }
     }
 
-    fn statement(&mut self, depth: usize) -> String {
+    pub fn statement(&mut self, depth: usize) -> String {
         if depth == 0 || self.fuel == 0 {
             return self.value();
         }
@@ -101,9 +104,4 @@ impl Author {
             _ => format!("(let ((t (spawn (set! {var} {})))) (join t))", self.value()),
         }
     }
-}
-
-/// How many random programs a test tries: `RADDLE_TEST_CASES`, or the default.
-pub fn cases(default: u64) -> u64 {
-    std::env::var("RADDLE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }

@@ -3,18 +3,23 @@
 use super::{Ctx, Exit};
 use anyhow::Context;
 use raddle_scheme::abs::space::Config;
-use raddle_scheme::analyze::{Options, analyze};
+use raddle_scheme::analyze::{Options, Progress, analyze};
+use raddle_scheme::concrete::explore::Stand;
 use raddle_scheme::concrete::run::{Ending, Note, Scheduler, run as run_program};
 use raddle_scheme::concrete::schedule::Schedule;
 use raddle_scheme::concrete::state::{Machine, path_name};
-use raddle_scheme::finding::{Report, Verdict};
+use raddle_scheme::finding::{Finding, Report, Verdict};
 use raddle_scheme::limits::Clock;
 use raddle_scheme::{Program, Source, Unread, parse_within, render, tool};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// Findings that are shown before the analysis has ended.
+const SHOWN_MAX: usize = 20;
 
 /// Find races and deadlocks in a concurrent Scheme program without running it
 #[derive(clap::Args)]
@@ -27,7 +32,7 @@ use std::time::Duration;
                   raddle scheme counter.scm --graph states.svg  the abstract state graph, errors red\n  \
                   raddle scheme run counter.scm --seed 7        one run under a random schedule\n  \
                   raddle scheme run counter.scm --schedule S    replay a schedule (a file, or 1.1,1.2,1.1)\n\n\
-                  Exit status: 0 nothing found, 1 something found, 2 trouble (or, with `unknown`, a limit was met)."
+                  Exit status: 0 nothing found, 1 something found, 2 trouble (or `unknown`: a limit was met, suspects are warnings)."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -69,7 +74,7 @@ pub struct Args {
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     max_concrete_states: usize,
     /// Megabytes of memory after which what is not decided is unknown.
-    #[arg(long, default_value_t = 4_096, value_name = "MB")]
+    #[arg(long, default_value_t = 2_048, value_name = "MB")]
     memory_limit: u64,
     /// Store the schedule of each confirmed finding in this directory.
     #[arg(long, value_name = "DIR")]
@@ -149,17 +154,34 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         options.config()
     };
     let spinner = ctx.progress().then(indicatif::ProgressBar::new_spinner);
-    let mut progress = |phase: &str| {
+    let progress = |phase: &str| {
         if let Some(spinner) = &spinner {
             spinner.set_message(phase.to_owned());
             spinner.enable_steady_tick(Duration::from_millis(100));
+        }
+    };
+    // What is confirmed is shown at once: the rest may take a while.
+    let mut shown: BTreeSet<String> = BTreeSet::new();
+    let mut show = |finding: &Finding| {
+        if shown.len() >= SHOWN_MAX {
+            return;
+        }
+        let text = render::finding(&program.source, finding, ctx.color_stdout());
+        let print = || writeln!(std::io::stdout(), "{text}\n");
+        let printed = spinner.as_ref().map_or_else(print, |spinner| spinner.suspend(print));
+        if printed.is_ok() {
+            shown.insert(finding.key());
         }
     };
     let report = if args.paper {
         progress("abstract interleavings, as published");
         tool::paper_report(&program, config, args.max_states, &clock).0
     } else {
-        analyze(&program, &options, &clock, &mut progress)
+        analyze(&program, &options, &clock, &mut |event| match event {
+            Progress::Phase(phase) => progress(phase),
+            Progress::Found(finding) if !args.json => show(finding),
+            Progress::Found(_) => {}
+        })
     };
     // What --stats measures beside the analysis has its own time.
     let extra = Clock::new(None, stop).with_memory(bytes_max);
@@ -188,7 +210,7 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
         writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
     } else {
-        write!(out, "{}", render::report(&program.source, &report, ctx.color_stdout()))?;
+        write!(out, "{}", render::rest(&program.source, &report, &shown, ctx.color_stdout()))?;
         if args.stats {
             write!(out, "{}", render::phases(&report))?;
             for cost in &costs {
@@ -208,11 +230,12 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             }
         }
     }
-    Ok(match (report.serious(), &report.verdict) {
+    Ok(match &report.verdict {
         _ if clock.interrupted() => Exit::Status(130),
-        (0, Verdict::Unknown(_)) => Exit::Trouble,
-        (0, _) => Exit::Clean,
-        _ => Exit::Found,
+        // Suspects are no answer: whether they are real is unknown.
+        Verdict::Unknown(_) => Exit::Trouble,
+        Verdict::Clean(_) => Exit::Clean,
+        Verdict::Found => Exit::Found,
     })
 }
 
@@ -312,7 +335,7 @@ fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     written?;
-    Ok(match run.ending {
+    let exit = match run.ending {
         Ending::Finished(value) => {
             writeln!(out, "=> {value}")?;
             Exit::Clean
@@ -351,5 +374,22 @@ fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
             anyhow::bail!("the schedule does not fit the program at step {step}: {message}")
         }
         Ending::Limit(reason) => anyhow::bail!("gave up: {reason}"),
-    })
+    };
+    let place = |stand: &Stand| program.source.place(program.span(stand.site));
+    if let Some(stands) = &run.livelock {
+        writeln!(out, "livelock: from here on nobody changes anything:")?;
+        for stand in stands {
+            let (thread, word) = (path_name(&stand.thread), stand.action.word());
+            writeln!(out, "  thread {thread} repeats the {word} at {}", place(stand))?;
+        }
+    }
+    if let Some(stand) = &run.unretried {
+        let thread = path_name(&stand.thread);
+        writeln!(
+            out,
+            "unretried cas: the swap of thread {thread} at {} failed and is never tried again",
+            place(stand)
+        )?;
+    }
+    Ok(if run.livelock.is_some() || run.unretried.is_some() { Exit::Found } else { exit })
 }

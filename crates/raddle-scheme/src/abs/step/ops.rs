@@ -80,9 +80,9 @@ impl Space<'_> {
         ops
     }
 
-    pub(super) fn cas_action(&self, store: Root, addr: AddrId, old: ValId) -> Action {
-        let now = self.lookup_value(store, addr).map(|v| self.value_of(v));
-        match now {
+    pub(super) fn cas_action(&mut self, store: Root, addr: AddrId, old: ValId) -> Action {
+        let now = self.lookup_value(store, addr).map(|v| self.read_value(v));
+        match now.map(|v| self.value_of(v)) {
             Some(now) if now.meets(&self.value_of(old)) => Action::CasSucceeds,
             _ => Action::CasFails,
         }
@@ -92,7 +92,7 @@ impl Space<'_> {
         let addr = self.var_addr(var, env);
         let Some(value) = self.lookup_value(view.store, addr) else { return SmallVec::new() };
         let mut locks = self.locks_in(value);
-        if self.value_of(value).bits & (bit::LOCKED | bit::UNLOCKED) != 0 {
+        if self.value_of(value).bits & bit::LOCK != 0 {
             locks.push(addr);
         }
         locks
@@ -124,7 +124,7 @@ impl Space<'_> {
             .map(|addr| {
                 let bits = self.lock_bits(view.store, addr);
                 let may_go = !acquire || bits & bit::UNLOCKED != 0;
-                let may_wait = acquire && bits & bit::LOCKED != 0;
+                let may_wait = acquire && bits & (bit::LOCKED | bit::TAKEN) != 0;
                 AbsOp { action, site, addr, written: None, may_go, may_wait }
             })
             .collect()
@@ -151,7 +151,7 @@ impl Space<'_> {
         if !prim.accepts(args.len()) || !(self.program.visible_touch(touch) || cas) {
             return Ops::new();
         }
-        let (addrs, _) = self.touched(prim, args);
+        let (addrs, _) = self.touched(view.store, prim, args);
         let written = args.last().copied();
         addrs
             .into_iter()
@@ -166,12 +166,27 @@ impl Space<'_> {
             .collect()
     }
 
+    /// Whether an index is certainly one of a vector whose length is known, if not from the text.
+    fn is_within(&self, store: Root, length: AddrId, at: value::Whole) -> bool {
+        let Some(length) = self.lookup_value(store, length) else { return false };
+        match (at, self.value_of(length).int) {
+            (value::Whole::One(at), value::Whole::One(length)) => (0..length).contains(&at),
+            (value::Whole::Below(bound), value::Whole::One(length)) => i64::from(bound) <= length,
+            _ => false,
+        }
+    }
+
     /// The cells a primitive may touch, and whether it may fail instead.
-    pub(super) fn touched(&mut self, prim: Prim, args: &[ValId]) -> (SmallVec<[AddrId; 4]>, bool) {
+    pub(super) fn touched(
+        &mut self,
+        store: Root,
+        prim: Prim,
+        args: &[ValId],
+    ) -> (SmallVec<[AddrId; 4]>, bool) {
         let base = self.value_of(args[0]);
         let mut addrs: SmallVec<[AddrId; 4]> = SmallVec::new();
         let mut may_fail =
-            base.bits != 0 || base.int != value::Flat::None || base.string != value::Flat::None;
+            base.bits != 0 || base.int != value::Whole::None || base.string != value::Flat::None;
         for &reference in &base.refs {
             match (prim.touch(), reference) {
                 (Touch::ReadPair | Touch::WritePair, Reference::Pair(car)) => {
@@ -189,16 +204,20 @@ impl Space<'_> {
                         unreachable!("a vector has a length")
                     };
                     match (at.int, self.vector_size(site)) {
-                        (value::Flat::One(at), Some(size)) if (0..i64::from(size)).contains(&at) => {
+                        (value::Whole::One(at), Some(size)) if (0..i64::from(size)).contains(&at) => {
                             addrs.push(cells[at as usize]);
                         }
-                        (value::Flat::None, _) | (value::Flat::One(_), Some(_)) => may_fail = true,
+                        (value::Whole::Below(bound), Some(size)) if bound <= size => {
+                            addrs.extend(cells.into_iter().take(bound as usize));
+                        }
+                        (value::Whole::None, _) | (value::Whole::One(_), Some(_)) => may_fail = true,
+                        (at, None) if self.is_within(store, length, at) => addrs.extend(cells),
                         _ => {
                             may_fail = true;
                             addrs.extend(cells);
                         }
                     }
-                    may_fail |= at.bits != 0 || !at.refs.is_empty();
+                    may_fail |= at.bits != 0 || !at.refs.is_empty() || at.string != value::Flat::None;
                 }
                 _ => may_fail = true,
             }

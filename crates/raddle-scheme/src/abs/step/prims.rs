@@ -3,7 +3,7 @@
 
 use super::{Out, View, op};
 use crate::abs::space::*;
-use crate::abs::value::{self, AbsVal, Reference, ValId, bit};
+use crate::abs::value::{self, AbsVal, Arithmetic, Reference, ValId, bit};
 use crate::concrete::state::Origin;
 use crate::machine::access::Action;
 use crate::syntax::prim::{Prim, Touch};
@@ -18,7 +18,7 @@ impl Space<'_> {
         }
         let unspecified = self.value(AbsVal::bits(bit::UNSPECIFIED));
         if prim.touch() != Touch::Nothing {
-            let (addrs, may_fail) = self.touched(prim, args);
+            let (addrs, may_fail) = self.touched(store, prim, args);
             if may_fail {
                 out.fail(store, false, None);
             }
@@ -63,7 +63,7 @@ impl Space<'_> {
             Prim::Vector | Prim::MakeVector => self.make_vector(out, ctx, view, prim, args),
             Prim::VectorLength => {
                 let base = self.value_of(args[0]);
-                let mut may_fail = base.bits != 0 || base.int != value::Flat::None;
+                let mut may_fail = base.bits != 0 || base.int != value::Whole::None;
                 for &reference in &base.refs {
                     match reference {
                         Reference::Vector(length) => self.give_cell(out, ctx, store, length, None),
@@ -87,19 +87,33 @@ impl Space<'_> {
                 let value = self.value(AbsVal::reference(reference));
                 self.give(out, ctx, store, value, None);
             }
+            // Here a continuation may be entered as often as anybody likes, which covers that it is left once.
+            Prim::CallCc => {
+                let kont = self.value(AbsVal::reference(Reference::Kont(ctx.kont)));
+                self.apply(out, ctx, view, args[0], [kont].into_iter().collect());
+            }
             Prim::Display | Prim::Write | Prim::Newline => self.give(out, ctx, store, unspecified, None),
             Prim::Error => out.fail(store, true, None),
             Prim::Random => {
                 let known = self.value_of(args[0]);
-                if !matches!(known.int, value::Flat::One(n) if n > 0)
+                if !matches!(known.int, value::Whole::One(n) if n > 0)
                     || known.bits != 0
                     || !known.refs.is_empty()
                 {
                     out.fail(store, false, None);
                 }
-                if known.int != value::Flat::None {
-                    let value = self.value(AbsVal::any_int());
-                    self.give(out, ctx, store, value, None);
+                if known.int != value::Whole::None {
+                    let int = match known.int {
+                        value::Whole::One(n) if self.config.arithmetic != Arithmetic::None => {
+                            value::Whole::below_bound(n)
+                        }
+                        _ => value::Whole::Any,
+                    };
+                    // Nothing is below zero; whoever asks for it has failed above.
+                    if int != value::Whole::None {
+                        let value = self.value(AbsVal { int, ..AbsVal::default() });
+                        self.give(out, ctx, store, value, None);
+                    }
                 }
             }
             pure => {
@@ -127,10 +141,13 @@ impl Space<'_> {
             (self.value(AbsVal::int(args.len() as i64)), None)
         } else {
             let known = self.value_of(args[0]);
-            if known.int == value::Flat::None {
+            if matches!(known.int, value::Whole::None | value::Whole::One(..0)) {
                 return out.fail(store, false, None);
             }
-            out.fail(store, false, None);
+            let certain = known.bits == 0 && known.refs.is_empty() && known.string == value::Flat::None;
+            if !(certain && matches!(known.int, value::Whole::One(0..) | value::Whole::Below(_))) {
+                out.fail(store, false, None);
+            }
             let size = AbsVal { int: known.int, ..AbsVal::default() };
             let fill = match args.get(1) {
                 Some(&fill) => fill,

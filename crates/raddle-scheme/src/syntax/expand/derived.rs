@@ -287,6 +287,8 @@ impl Expander {
             let span = self.data.span(id);
             let expr = match self.data.datum(id).clone() {
                 Datum::Int(n) => self.constant(Const::Int(n), span),
+                Datum::Big(n) => self.constant(Const::Big(n), span),
+                Datum::Ratio(q) => self.constant(Const::Ratio(q), span),
                 Datum::Real(x) => self.constant(Const::Real(x), span),
                 Datum::Bool(b) => self.constant(Const::Bool(b), span),
                 Datum::Str(s) => self.constant(Const::Str(s), span),

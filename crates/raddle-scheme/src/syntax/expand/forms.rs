@@ -16,6 +16,7 @@ impl Expander {
         let args = &items[1..];
         match (keyword.as_str(), args) {
             ("quote", &[datum]) => self.quoted(datum),
+            ("quasiquote", &[datum]) => self.quasiquoted(datum, 1),
             ("lambda" | "λ", [params, body @ ..]) => match self.data.datum(*params).clone() {
                 Datum::List(params, rest) => self.lambda(&params, rest, body, span, name),
                 Datum::Symbol(_) => self.lambda(&[], Some(*params), body, span, name),
@@ -68,8 +69,14 @@ impl Expander {
                 self.letrec_of(fields, |this| this.body(body, span), span)
             }
             ("do", [bindings, exit, body @ ..]) => self.do_loop(*bindings, *exit, body, span),
-            ("spawn" | "fork", &[code]) => {
-                let (code, body) = self.in_body(|this| this.expand(code))?;
+            ("delay", &[code]) => {
+                let promise = self.lambda(&[], None, &[code], span, None)?;
+                let made = self.word_reference("promise-of", span)?;
+                Ok(self.emit(Expr::Call(made, [promise].into()), span))
+            }
+            ("deref", &[target]) if self.futures => self.deref(target, span),
+            ("spawn" | "fork" | "future", code) if !code.is_empty() => {
+                let (code, body) = self.in_body(|this| this.body(code, span))?;
                 self.program.bodies[body.index()] = code;
                 Ok(self.emit(Expr::Spawn(code), span))
             }
@@ -89,6 +96,14 @@ impl Expander {
                 let test = self.expand(test)?;
                 Ok(self.emit(Expr::If(test, then, other), span))
             }
+            ("define-syntax" | "let-syntax" | "letrec-syntax" | "syntax-rules", _) => self.error(
+                SyntaxError::new(span, "macros are not part of concurrent Scheme")
+                    .help("write a procedure, or the expansion itself"),
+            ),
+            ("string-set!" | "string-fill!", _) => self.error(
+                SyntaxError::new(span, "strings cannot be changed here")
+                    .help("build a new one with substring and string-append"),
+            ),
             ("define", _) => self.error(
                 SyntaxError::new(span, "a definition stands at the beginning of a body")
                     .help("use let or letrec here"),
@@ -118,6 +133,80 @@ impl Expander {
             return Ok(value);
         }
         self.call(items, span)
+    }
+
+    /// The variable of that name, which the prelude has.
+    fn word_reference(&mut self, word: &str, span: Span) -> Expanded {
+        let symbol = self.data.symbols.intern(word);
+        self.reference(symbol, span)
+    }
+
+    /// The value of a future, which is waited for, or of a ref.
+    fn deref(&mut self, target: DatumId, span: Span) -> Expanded {
+        let target = self.expand(target)?;
+        let var = self.fresh("it", span);
+        let (asked, waited, read) = (
+            self.emit(Expr::Var(var), span),
+            self.emit(Expr::Var(var), span),
+            self.emit(Expr::Var(var), span),
+        );
+        let test = self.emit(Expr::PrimCall(Prim::IsThread, [asked].into()), span);
+        let wait = self.emit(Expr::Join(waited), span);
+        let get = self.emit(Expr::PrimCall(Prim::Deref, [read].into()), span);
+        let branch = self.emit(Expr::If(test, wait, get), span);
+        Ok(self.emit(Expr::Let([(var, target)].into(), branch), span))
+    }
+
+    /// A quasiquoted datum, inside of so many of them.
+    fn quasiquoted(&mut self, id: DatumId, level: usize) -> Expanded {
+        if self.depth >= super::NESTING_MAX {
+            return self.error(SyntaxError::new(self.data.span(id), "nested too deeply"));
+        }
+        self.depth += 1;
+        let result = self.quasiquoted_datum(id, level);
+        self.depth -= 1;
+        result
+    }
+
+    fn quasiquoted_datum(&mut self, id: DatumId, level: usize) -> Expanded {
+        let span = self.data.span(id);
+        match self.data.datum(id).clone() {
+            Datum::List(items, tail) if !items.is_empty() => {
+                let word = self.keyword(&items).map(str::to_owned);
+                let inner = match (word.as_deref(), &items[..], tail) {
+                    (Some("unquote"), &[_, code], None) if level == 1 => return self.expand(code),
+                    (Some("unquote"), [_, _], None) => level - 1,
+                    (Some("quasiquote"), [_, _], None) => level + 1,
+                    _ => level,
+                };
+                let mut list = match tail {
+                    Some(tail) => self.quasiquoted(tail, inner)?,
+                    None => self.constant(Const::Nil, span),
+                };
+                for &item in items.iter().rev() {
+                    let parts = self.list(item).unwrap_or_default();
+                    list = match (self.keyword(&parts), &parts[..]) {
+                        (Some("unquote-splicing"), &[_, code]) if level == 1 => {
+                            let append = self.word_reference("append", span)?;
+                            let spliced = self.expand(code)?;
+                            self.emit(Expr::Call(append, [spliced, list].into()), span)
+                        }
+                        _ => {
+                            let item = self.quasiquoted(item, inner)?;
+                            self.emit(Expr::PrimCall(Prim::Cons, [item, list].into()), span)
+                        }
+                    };
+                }
+                Ok(list)
+            }
+            Datum::Vector(items) => {
+                let list = self.data.push(Datum::List(items, None), span);
+                let list = self.quasiquoted(list, level)?;
+                let vector = self.word_reference("list->vector", span)?;
+                Ok(self.emit(Expr::Call(vector, [list].into()), span))
+            }
+            _ => self.quoted(id),
+        }
     }
 
     fn call(&mut self, items: &[DatumId], span: Span) -> Expanded {
@@ -179,9 +268,35 @@ impl Expander {
 }
 
 pub(super) const FORMS: &[&str] = &[
-    "quote", "lambda", "if", "when", "unless", "set!", "begin", "and", "or", "cond", "case", "let", "let*",
-    "letrec", "letrec*", "do", "spawn", "fork", "join", "acquire", "release", "cas", "assert", "define",
-    "else", "=>",
+    "quote",
+    "lambda",
+    "if",
+    "when",
+    "unless",
+    "set!",
+    "begin",
+    "and",
+    "or",
+    "cond",
+    "case",
+    "let",
+    "let*",
+    "letrec",
+    "letrec*",
+    "do",
+    "spawn",
+    "fork",
+    "future",
+    "delay",
+    "quasiquote",
+    "join",
+    "acquire",
+    "release",
+    "cas",
+    "assert",
+    "define",
+    "else",
+    "=>",
 ];
 
 pub(super) fn usage(word: &str) -> &'static str {
@@ -194,7 +309,9 @@ pub(super) fn usage(word: &str) -> &'static str {
         "let" | "let*" | "letrec" | "letrec*" => "write (let ((name value) ...) expression ...)",
         "do" => "write (do ((name init step) ...) (test result ...) expression ...)",
         "case" => "write (case key ((datum ...) expression ...) ...)",
-        "spawn" | "fork" => "write (spawn expression)",
+        "spawn" | "fork" | "future" => "write (spawn expression ...)",
+        "delay" => "write (delay expression)",
+        "quasiquote" => "write (quasiquote datum)",
         "join" => "write (join thread)",
         "acquire" | "release" => "write (acquire lock)",
         "cas" => "write (cas variable old new), (cas vector index old new) or (cas-ref ref old new)",

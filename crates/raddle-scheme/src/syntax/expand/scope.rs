@@ -21,6 +21,15 @@ impl Expander {
         for at in 0..base {
             mentioned.extend(self.symbol(DatumId(at)));
         }
+        // Forms that are expanded to calls mention what they call.
+        for (form, procedure) in
+            [("unquote-splicing", "append"), ("quasiquote", "list->vector"), ("delay", "promise-of")]
+        {
+            let form = self.data.symbols.intern(form);
+            if mentioned.contains(&form) {
+                mentioned.insert(self.data.symbols.intern(procedure));
+            }
+        }
         for at in 0..library.len() as u32 {
             let datum = match library.datum(DatumId(at)) {
                 Datum::Symbol(symbol) => {

@@ -1,0 +1,27 @@
+;; The file system of Flanagan and Godefroid (dynamic partial-order reduction, 2005): each thread takes an inode and, if the inode has no block,
+;; looks for a free one. Up to thirteen threads never meet at a lock; fourteen do.
+(define blocks 26)
+(define inodes 32)
+(define inode-locks (list->vector (map (lambda (n) (new-lock)) (iota inodes))))
+(define block-locks (list->vector (map (lambda (n) (new-lock)) (iota blocks))))
+(define inode (make-vector inodes 0))
+(define busy (make-vector blocks #f))
+(define (find i b)
+  (acquire (vector-ref block-locks b))
+  (if (not (vector-ref busy b))
+      (begin
+        (vector-set! busy b #t)
+        (vector-set! inode i (+ b 1))
+        (release (vector-ref block-locks b)))
+      (begin
+        (release (vector-ref block-locks b))
+        (find i (modulo (+ b 1) blocks)))))
+(define (worker tid)
+  (let ((i (modulo tid inodes)))
+    (acquire (vector-ref inode-locks i))
+    (if (= (vector-ref inode i) 0)
+        (find i (modulo (* i 2) blocks))
+        'has-one)
+    (release (vector-ref inode-locks i))))
+(define threads (map (lambda (tid) (spawn (worker tid))) (iota 14)))
+(for-each (lambda (t) (join t)) threads)

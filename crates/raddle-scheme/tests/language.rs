@@ -1,0 +1,158 @@
+//! The language, expression by expression: what R5RS says, and what concurrent Scheme adds.
+
+use raddle_scheme::analyze::{Options, analyze};
+use raddle_scheme::concrete::run::{Ending, Run, Scheduler, run};
+use raddle_scheme::concrete::schedule::Schedule;
+use raddle_scheme::concrete::state::Machine;
+use raddle_scheme::finding::{Kind, Report, Verdict};
+use raddle_scheme::limits::Clock;
+use raddle_scheme::{Program, Source, parse};
+
+fn program(text: &str) -> Program {
+    parse(Source::new("language.scm", text)).unwrap_or_else(|e| panic!("{text}: {e:?}"))
+}
+
+fn value(text: &str) -> String {
+    let program = program(text);
+    match run(&Machine::new(&program), Scheduler::RoundRobin, 0, 10_000, &Clock::unlimited(), |_| {}).ending {
+        Ending::Finished(value) => value,
+        other => format!("{other:?}"),
+    }
+}
+
+fn report(text: &str) -> Report {
+    analyze(&program(text), &Options::default(), &Clock::unlimited(), &mut |_| {})
+}
+
+#[test]
+fn values_are_what_r5rs_says() {
+    for (text, expected) in [
+        // characters and strings
+        ("(char->integer #\\A)", "65"),
+        ("(integer->char 97)", "#\\a"),
+        ("(list (char-upcase #\\a) (char-downcase #\\A))", "(#\\A #\\a)"),
+        ("(list (char<? #\\a #\\b) (char>=? #\\a #\\b) (char=? #\\a #\\a) (char-ci=? #\\a #\\A))", "(#t #f #t #t)"),
+        ("(list (char-alphabetic? #\\a) (char-numeric? #\\1) (char-whitespace? #\\space))", "(#t #t #t)"),
+        ("(list (char-upper-case? #\\a) (char-lower-case? #\\a))", "(#f #t)"),
+        ("(string-ref \"abc\" 1)", "#\\b"),
+        ("(substring \"hello\" 1 3)", "\"el\""),
+        ("(string->list \"abc\")", "(#\\a #\\b #\\c)"),
+        ("(list->string (list #\\a #\\b))", "\"ab\""),
+        ("(list (string #\\x #\\y) (make-string 3 #\\z) (string-copy \"q\"))", "(\"xy\" \"zzz\" \"q\")"),
+        ("(list (string<? \"a\" \"b\") (string>? \"a\" \"b\") (string<=? \"a\" \"a\") (string-ci=? \"Ab\" \"aB\"))", "(#t #f #t #t)"),
+        // multiple values
+        ("(call-with-values (lambda () (values 1 2)) +)", "3"),
+        ("(call-with-values (lambda () 4) (lambda (x) (* x x)))", "16"),
+        ("(call-with-values (lambda () (values)) list)", "()"),
+        ("(+ 1 (values 2))", "3"),
+        // dynamic-wind
+        (
+            "(let ((path '())) (dynamic-wind (lambda () (set! path (cons 1 path))) (lambda () (set! path (cons 2 path)))
+               (lambda () (set! path (cons 3 path)))) path)",
+            "(3 2 1)",
+        ),
+        ("(dynamic-wind (lambda () 1) (lambda () 2) (lambda () 3))", "2"),
+        // promises
+        ("(let* ((n 0) (p (delay (begin (set! n (+ n 1)) n)))) (list (force p) (force p) n))", "(1 1 1)"),
+        ("(force 5)", "5"),
+        ("(letrec ((p (delay (if (> n 2) n (begin (set! n (+ n 1)) (force p))))) (n 0)) (force p))", "3"),
+        // quasiquotation
+        ("`(1 ,(+ 1 1) ,@(list 3 4) 5)", "(1 2 3 4 5)"),
+        ("`(1 . ,(+ 1 1))", "(1 . 2)"),
+        ("`#(1 ,(+ 1 1) ,@(list 3))", "#(1 2 3)"),
+        ("`(a `(b ,(foo ,(+ 1 3) d) e) f)", "(a (quasiquote (b (unquote (foo 4 d)) e)) f)"),
+        ("(let ((x 5)) `(x ,x ,@'()))", "(x 5)"),
+        ("`x", "x"),
+        // do, for-each with two lists, empty?
+        ("(do ((i 0 (+ i 1)) (s 0 (+ s i))) ((= i 5) s))", "10"),
+        ("(let ((s 0)) (for-each (lambda (a b) (set! s (+ s (* a b)))) '(1 2) '(3 4)) s)", "11"),
+        ("(list (empty? '()) (empty? '(1)))", "(#t #f)"),
+        // escapes
+        ("(call/cc (lambda (k) (+ 1 (k 42))))", "42"),
+        ("(+ 1 (call/cc (lambda (k) 2)))", "3"),
+        ("(call-with-current-continuation (lambda (exit) (for-each (lambda (x) (if (negative? x) (exit x))) '(1 -3 4)) #t))", "-3"),
+        ("(define (f k) (k 1) 2) (+ 10 (call/cc (lambda (k) (f k) 3)))", "11"),
+        ("(call/cc (lambda (a) (+ 1 (call/cc (lambda (b) (a (b 5)))))))", "6"),
+        ("(procedure? (call/cc (lambda (k) k)))", "#t"),
+        // threads
+        ("(join (fork 1 2 3))", "3"),
+        ("(join (spawn (define x 4) (+ x 1)))", "5"),
+        ("(deref (future (+ 1 2)))", "3"),
+        ("(define a (atom 1)) (define f (future (swap! a + 10) 7)) (list (deref f) (deref a))", "(7 11)"),
+        ("(define a (atom 1)) (list (swap! a (lambda (x) (* x 5))) (reset! a 9) (read a) (compare-and-set! a 9 2) (deref a))", "(5 9 9 #t 2)"),
+        ("(define a (atom 1)) (compare-and-set! a 5 6)", "#f"),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_said() {
+    for (text, message) in [
+        ("(define-syntax swap (syntax-rules () ((_ a b) 1)))", "macros"),
+        ("(let-syntax () 1)", "macros"),
+        ("(define s \"abc\") (string-set! s 0 #\\x)", "strings cannot be changed"),
+        (
+            "(call/cc (lambda (k) (dynamic-wind (lambda () 1) (lambda () (k 2)) (lambda () 3))))",
+            "together with call/cc",
+        ),
+        ("(unquote x)", "not bound"),
+    ] {
+        let errors = parse(Source::new("refused.scm", text)).expect_err(text);
+        assert!(errors.iter().any(|e| e.message.contains(message)), "{text}: {errors:?}");
+    }
+    // A continuation that is entered again is beyond the machine, and no error of the program.
+    let text = "(define k #f) (define n 0) (define t (spawn (set! n 1)))
+        (define v (call/cc (lambda (c) (set! k c) 0))) (if (< v 2) (k (+ v 1)) (error \"never\"))";
+    let found = report(text);
+    assert_eq!(
+        found.count(Kind::Error),
+        found.findings.iter().filter(|f| f.schedule.is_none() && f.kind == Kind::Error).count()
+    );
+    assert!(!matches!(found.verdict, Verdict::Clean(_)), "{:?}", found.verdict);
+}
+
+#[test]
+fn futures_and_atoms_are_analysed() {
+    let clean = "(define counter (atom 0))
+        (define (work) (swap! counter (lambda (x) (+ x 1))))
+        (define a (future (work))) (define b (future (work))) (deref a) (deref b) (assert (= (read counter) 2))";
+    assert!(matches!(report(clean).verdict, Verdict::Clean(_)), "{:?}", report(clean).findings);
+    let lost = "(define counter (atom 0))
+        (define (work) (reset! counter (+ (deref counter) 1)))
+        (define a (future (work))) (define b (future (work))) (deref a) (deref b) (assert (= (read counter) 2))";
+    assert_eq!(report(lost).count(Kind::Error), 1, "{:?}", report(lost).findings);
+    let never = "(define a (future (deref b))) (define b (future 1)) (deref a)";
+    assert!(report(never).serious() > 0);
+    // A lock that an escape skips the release of.
+    let skipped = "(define l (new-lock)) (define x 0)
+        (define (work n) (call/cc (lambda (out) (acquire l) (if (= n 1) (out 0) 1) (set! x (+ x n)) (release l))))
+        (define t (spawn (work 1))) (define u (spawn (work 2))) (join t) (join u)";
+    assert_eq!(report(skipped).verdict, Verdict::Found);
+    assert!(report(skipped).count(Kind::Deadlock) > 0);
+    let kept = skipped.replace("(acquire l) (if (= n 1) (out 0) 1)", "(if (= n 1) (out 0) 1) (acquire l)");
+    assert!(matches!(report(&kept).verdict, Verdict::Clean(_)), "{:?}", report(&kept));
+}
+
+/// A replay says what the schedule was kept for.
+#[test]
+fn replays_name_livelocks_and_swaps() {
+    let follow = |text: &str, kind: Kind| -> Run {
+        let program = program(text);
+        let report = analyze(&program, &Options::default(), &Clock::unlimited(), &mut |_| {});
+        let finding =
+            report.findings.iter().find(|f| f.kind == kind).unwrap_or_else(|| panic!("{text}: {report:?}"));
+        let schedule = finding.schedule.clone().expect("confirmed");
+        let schedule = Schedule::parse(&schedule.text("")).expect("what we write we read");
+        run(&Machine::new(&program), Scheduler::Replay(schedule), 0, 10_000, &Clock::unlimited(), |_| {})
+    };
+    let spin = "(define l #f) (define (take) (if (cas l #f #t) 0 (take)))
+        (define t (spawn (take))) (define u (spawn (take))) (join t) (join u)";
+    let run = follow(spin, Kind::Livelock);
+    assert!(run.livelock.is_some_and(|stands| stands.len() == 1), "{:?}", run.ending);
+    let swap = "(define x 0) (define l #unlocked)
+        (define t (spawn (begin (acquire l) (cas x 0 1) (release l))))
+        (define u (spawn (begin (acquire l) (set! x 2) (release l)))) (join t) (join u)";
+    let run = follow(swap, Kind::UnretriedCas);
+    assert!(run.unretried.is_some() && run.livelock.is_none(), "{:?}", run.ending);
+}
