@@ -206,6 +206,7 @@ fn configure(header: &'static Header) {
         interpose::stable::start();
     }
     steer::adopt_main(main);
+    crate::crash::start(header);
     threads::begin(main);
     interpose::process::prepare_for_forks();
     // SAFETY: registers a C function.
@@ -238,6 +239,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
 pub fn become_child() {
     stop_observing();
     crate::demo::stop();
+    interpose::alternate_stack::release(thread::current());
     HEADER.store(0, Ordering::Release);
     arch::set_current(thread::idle());
     segment::reset_after_fork();

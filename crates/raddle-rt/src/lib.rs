@@ -5,8 +5,8 @@
 //! independent choices of the `raddle` process, written into the shared region: *observe* (record events, detect
 //! races) and *steer* (leave the threads alone, or decide which runs next).
 //!
-//! **Architecture invariants.** The runtime is `no_std`, depends on `raddle-wire` and libc alone, and never allocates
-//! through the program's allocator: its memory comes from private mappings ([`arena`]). It never calls a function that
+//! **Architecture invariants.** The runtime is `no_std`, depends on `raddle-wire`, `raddle-hb`, `raddle-sched` and libc alone, and
+//! never allocates through the program's allocator: its memory comes from private mappings ([`arena`]). It never calls a function that
 //! it stands in for, only the real one behind it ([`real`]). It never prints; what it has to say goes through
 //! [`message`]. A program that runs without `raddle` around it behaves as if the runtime were not there.
 //!
@@ -20,6 +20,7 @@
 pub mod abi;
 pub mod arch;
 pub mod arena;
+pub mod crash;
 pub mod demo;
 pub mod detect;
 pub mod init;

@@ -3,7 +3,7 @@
 //! Every interposed function and every compiler hook ends in one of these functions. They are the only callers of the
 //! recorder, so that a new primitive is added by calling them and nothing else.
 
-use crate::steer::strategy::noise;
+use crate::steer::noise;
 use crate::thread::{Busy, Thread};
 use crate::{detect, init, record, segment, shadow, steer};
 use raddle_wire::{SyncOp, step};
@@ -37,7 +37,7 @@ pub fn sync_text(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argume
         record::text(thread, text);
     }
     if detect::on() && op == SyncOp::ThreadName {
-        detect::people::named(object as u32, text);
+        detect::thread_table::named(object as u32, text);
     }
     after_sync(thread, op, argument);
 }

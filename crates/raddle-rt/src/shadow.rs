@@ -1,18 +1,4 @@
-//! Shadow cells: the last accesses to every eight bytes of the program.
-//!
-//! A cell is four 32-bit entries:
-//!
-//! ```text
-//! 31 atomic   30 read   29..16 epoch   15..8 thread slot   7..0 bytes accessed
-//! ```
-//!
-//! Thread slot and epoch together name a *thread segment* (the run of accesses between two synchronisation operations
-//! of one thread, see [`crate::segment`]). An access is redundant for race prediction when its own segment has already
-//! made a covering access to the same bytes: RaceQuest's on-line reduction (§5.5.1), with the cells in the place of a
-//! small cache, so that nothing is forgotten while a segment lasts unless more than four kinds of access meet in a
-//! cell. Forgetting costs a repeated event, never a missing one.
-//!
-//! # Where the cells are
+//! Where the shadow cells are ([`raddle_hb::cell`] says what they hold).
 //!
 //! A cell's address is computed from the low 45 bits of the program's address, so the shadow spans 64 TiB of address
 //! space of which only the touched pages exist. The place is not fixed: a range that is free in all usual layouts is
@@ -21,12 +7,8 @@
 
 use crate::arena;
 use crate::thread::Thread;
-use core::arch::x86_64::{
-    __m128i, _mm_add_epi32, _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_cmpeq_epi32,
-    _mm_load_si128, _mm_movemask_epi8, _mm_movemask_ps, _mm_or_si128, _mm_set1_epi32, _mm_setzero_si128,
-    _mm_xor_si128,
-};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
+pub use raddle_hb::cell::{ATOMIC, Cell, EPOCH_MAX, EPOCH_SHIFT, READ, SLOT_SHIFT, compare, compare_whole};
 
 pub const WINDOW_BITS: u32 = 45;
 /// Which bits of an address choose its cell.
@@ -35,17 +17,8 @@ pub const SHADOW_BYTES: usize = 1 << (WINDOW_BITS + 1);
 /// The hook of a sixteen-byte access looks at the cell behind, which the last one has, too.
 const PAST_BYTES: usize = 4096;
 
-pub const READ: u32 = 1 << 30;
-pub const ATOMIC: u32 = 1 << 31;
-pub const SEGMENT_MASK: u32 = 0x3fff_ff00;
-pub const SID_SHIFT: u32 = 8;
-pub const EPOCH_SHIFT: u32 = 16;
-pub const EPOCH_MAX: u32 = (1 << 14) - 1;
-
 /// Between the usual places of programs (at or above 0x5555..., or below 4 GiB) and of libraries (below 0x7fff...).
 const PREFERRED: usize = 0x1000_0000_0000;
-
-pub type Cell = [AtomicU32; 4];
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 
@@ -123,92 +96,14 @@ pub fn clear(address: usize, bytes: usize) {
     }
 }
 
-/// Which of a cell's four entries, as bits, stand in which relation to a new access.
-pub struct Lanes {
-    /// Made by the same segment, and covers the new access.
-    pub redundant: u32,
-    /// Made by the same segment.
-    pub same: u32,
-    /// Made by the same thread slot, whenever.
-    pub own: u32,
-    /// No access at all.
-    pub zero: u32,
-    /// Covered by the new access.
-    pub covered: u32,
-}
-
-/// Compares a new access with all four entries of a cell at once. An access covers another if it touches all of its
-/// bytes and is not weaker: `READ` and `ATOMIC` weaken an access.
-#[inline(always)]
-pub fn compare(cell: &Cell, entry: u32) -> Lanes {
-    const WEAKER: i32 = (READ | ATOMIC) as i32;
-    // SAFETY: cells are 16 bytes, aligned and mapped. Other threads may store to them meanwhile, one aligned word at a
-    // time, which the machine's load tolerates.
-    unsafe {
-        let old = _mm_load_si128(core::ptr::from_ref(cell).cast());
-        let new = _mm_set1_epi32(entry as i32);
-        let none = _mm_setzero_si128();
-        let (bytes, weaker) = (_mm_set1_epi32(0xff), _mm_set1_epi32(WEAKER));
-        let lanes = |wrong: __m128i| _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(wrong, none))) as u32;
-        let (only_new, only_old) = (_mm_andnot_si128(old, new), _mm_andnot_si128(new, old));
-        let differs = _mm_xor_si128(old, new);
-        // Zero in a lane: the old access is of the same segment and covers the new one.
-        let segment = _mm_and_si128(differs, _mm_set1_epi32(SEGMENT_MASK as i32));
-        let not_redundant = _mm_or_si128(
-            segment,
-            _mm_or_si128(_mm_and_si128(only_new, bytes), _mm_and_si128(only_old, weaker)),
-        );
-        let not_covered = _mm_or_si128(_mm_and_si128(only_old, bytes), _mm_and_si128(only_new, weaker));
-        let other = _mm_and_si128(differs, _mm_set1_epi32(0xff << SID_SHIFT));
-        Lanes {
-            redundant: lanes(not_redundant),
-            same: lanes(segment),
-            own: lanes(other),
-            zero: lanes(old),
-            covered: lanes(not_covered),
-        }
-    }
-}
-
 /// How many of the cells from here on, at most `cells`, already hold a plain access of the same segment to all bytes that
 /// is not weaker than the new one.
 #[inline(always)]
 pub fn redundant_cells(base: usize, address: usize, cells: usize, entry: u32, read: u32) -> usize {
-    let first = core::ptr::from_ref(cell(base, address)).cast::<__m128i>();
     let cells = cells.min((WINDOW_MASK + 8 - (address & WINDOW_MASK)) / 8);
-    // SAFETY: as in `compare`; the window does not end before the last of the cells.
-    unsafe {
-        let (new, ignored) = (_mm_set1_epi32(entry as i32), _mm_set1_epi32(read as i32));
-        (0..cells)
-            .position(|at| {
-                let old = _mm_or_si128(_mm_load_si128(first.add(at)), ignored);
-                _mm_movemask_epi8(_mm_cmpeq_epi32(old, new)) == 0
-            })
-            .unwrap_or(cells)
-    }
-}
-
-/// As [`compare`], for a plain access to all bytes of the cell. It covers everything if it writes, and reads if it reads.
-#[inline(always)]
-pub fn compare_whole(cell: &Cell, entry: u32, read: u32) -> Lanes {
-    // SAFETY: as in `compare`.
-    unsafe {
-        let old = _mm_load_si128(core::ptr::from_ref(cell).cast());
-        let new = _mm_set1_epi32(entry as i32);
-        let lanes = |mask: __m128i| _mm_movemask_ps(_mm_castsi128_ps(mask)) as u32;
-        let none = _mm_setzero_si128();
-        let same = lanes(_mm_cmpeq_epi32(_mm_or_si128(old, _mm_set1_epi32(read as i32)), new));
-        let other = _mm_and_si128(_mm_xor_si128(old, new), _mm_set1_epi32(0xff << SID_SHIFT));
-        // The sign bit of a lane is what `lanes` takes: one bit to the left of `READ`.
-        let reads = _mm_add_epi32(old, old);
-        Lanes {
-            redundant: same,
-            same,
-            own: lanes(_mm_cmpeq_epi32(other, none)),
-            zero: lanes(_mm_cmpeq_epi32(old, none)),
-            covered: if read == 0 { 0xf } else { lanes(reads) },
-        }
-    }
+    // SAFETY: the window does not end before the last of the cells.
+    let cells = unsafe { core::slice::from_raw_parts(cell(base, address), cells) };
+    raddle_hb::cell::redundant_cells(cells, entry, read)
 }
 
 /// Notes an access in its cell. Returns false when the cell already held a covering access of the same segment.
@@ -237,18 +132,12 @@ pub fn note_whole(thread: &mut Thread, address: usize, read: u32) -> bool {
 }
 
 #[inline(always)]
-fn put(thread: &mut Thread, cell: &Cell, entry: u32, lanes: &Lanes) -> bool {
-    let &Lanes { redundant, same, own, zero, covered } = lanes;
-    if redundant != 0 {
-        return false;
+fn put(thread: &mut Thread, cell: &Cell, entry: u32, lanes: &raddle_hb::Lanes) -> bool {
+    match raddle_hb::cell::place_of_news(lanes, || thread.next_random()) {
+        Some(place) => {
+            cell.set(place, entry);
+            true
+        }
+        None => false,
     }
-    // What the same segment has done less of can go, and so can older segments of the same thread: nothing will ask for
-    // them again.
-    let place = match (same & covered, own & !same | zero) {
-        (0, 0) => (thread.next_random() >> 8) as usize & 3,
-        (0, free) => free.trailing_zeros() as usize,
-        (less, _) => less.trailing_zeros() as usize,
-    };
-    cell[place].store(entry, Ordering::Relaxed);
-    true
 }

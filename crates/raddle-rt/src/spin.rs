@@ -1,43 +1,26 @@
-//! A spin lock for the runtime's own tables. Critical sections are a few instructions and never call the program.
+//! Locks for the runtime's own tables, and what [`raddle_hb`] needs of the process that it runs in.
 
-use crate::{arch, real};
-use core::cell::UnsafeCell;
-use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::{arch, arena, real};
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU32;
+use raddle_hb::Host;
+pub use raddle_hb::spin::unlock_word;
 
-pub struct Spin<T> {
-    word: AtomicU32,
-    value: UnsafeCell<T>,
-}
-
-// SAFETY: the lock word gives exclusive access to the value.
-unsafe impl<T: Send> Sync for Spin<T> {}
+/// The tested process: memory from private mappings, patience from the kernel.
+pub struct Process;
 
 /// After this many tries the holder has probably lost its processor: let it run.
 const TRIES_BEFORE_YIELD: u32 = 64;
 
-impl<T> Spin<T> {
-    pub const fn new(value: T) -> Spin<T> {
-        Spin { word: AtomicU32::new(0), value: UnsafeCell::new(value) }
+// SAFETY: mappings are zeroed, page-aligned, ours, and never unmapped.
+unsafe impl Host for Process {
+    fn map(bytes: usize) -> Option<NonNull<u8>> {
+        arena::map(bytes).and_then(NonNull::new)
     }
 
-    pub fn lock(&self) -> SpinGuard<'_, T> {
-        lock_word(&self.word);
-        SpinGuard { spin: self }
-    }
-
-    /// Makes the lock free again in a child process, where its holder does not exist.
-    pub fn reset_after_fork(&self) {
-        self.word.store(0, Ordering::Relaxed);
-    }
-}
-
-#[inline]
-pub fn lock_word(word: &AtomicU32) {
-    let mut tries = 0;
-    while word.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-        tries += 1;
-        if tries % TRIES_BEFORE_YIELD == 0 {
+    #[inline]
+    fn relax(tries: u32) {
+        if tries.is_multiple_of(TRIES_BEFORE_YIELD) {
             real::yield_now();
         } else {
             arch::pause();
@@ -45,32 +28,23 @@ pub fn lock_word(word: &AtomicU32) {
     }
 }
 
+pub type Spin<T> = raddle_hb::spin::Spin<T, Process>;
+
 #[inline]
-pub fn unlock_word(word: &AtomicU32) {
-    word.store(0, Ordering::Release);
+pub fn lock_word(word: &AtomicU32) {
+    raddle_hb::spin::lock_word::<Process>(word);
 }
 
-pub struct SpinGuard<'a, T> {
-    spin: &'a Spin<T>,
-}
+pub type SpinGuard<'a, T> = raddle_hb::spin::SpinGuard<'a, T, Process>;
 
-impl<T> Deref for SpinGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the guard holds the lock.
-        unsafe { &*self.spin.value.get() }
+/// The lock, unless its holder keeps it for very long: in a handler that may have interrupted the holder.
+pub fn lock_briefly<T>(spin: &Spin<T>) -> Option<SpinGuard<'_, T>> {
+    const TRIES: u32 = 1_000;
+    for _ in 0..TRIES {
+        if let Some(guard) = spin.try_lock() {
+            return Some(guard);
+        }
+        real::yield_now();
     }
-}
-
-impl<T> DerefMut for SpinGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard holds the lock.
-        unsafe { &mut *self.spin.value.get() }
-    }
-}
-
-impl<T> Drop for SpinGuard<'_, T> {
-    fn drop(&mut self) {
-        unlock_word(&self.spin.word);
-    }
+    None
 }

@@ -4,10 +4,15 @@
 //! look at (joiners, the creator). Structures are recycled, never unmapped: a late hook of an ended thread finds valid
 //! memory.
 
+use crate::interpose::alternate_stack::CRASH_STACK_BYTES;
+use crate::interpose::assertion::Failed;
 use crate::{arch, arena, init};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use raddle_hb::{Epoch, Segment};
+use raddle_sched::ThreadIx;
 use raddle_wire::Record;
+use raddle_wire::crash::NAME_MAX;
 
 /// One entry of the shadow call stack.
 #[derive(Clone, Copy)]
@@ -15,7 +20,8 @@ use raddle_wire::Record;
 pub struct Frame {
     /// Return address in the caller, as the compiler passes it to the entry hook.
     pub pc: u64,
-    /// Stack pointer at the entry hook; frames below a live one are dead (after `longjmp`).
+    /// Where the return address of the call to the entry hook lies, and later those of the function's other calls; frames below a
+    /// live one are dead (after `longjmp`).
     pub sp: u64,
 }
 
@@ -99,8 +105,8 @@ pub struct Thread {
     /// Hash of the spawn path.
     pub path: u64,
     pub parent_path: u64,
-    /// The spawn path as a C string, cut to what the system keeps as a thread's name.
-    pub name: [u8; 16],
+    /// The spawn path as a C string, as far as there is room.
+    pub name: [u8; NAME_MAX],
     pub children: u32,
     /// Visible operations done so far.
     pub steps: u32,
@@ -125,13 +131,17 @@ pub struct Thread {
     /// The child process that the thread waits for; 0: none, negative: any of them.
     pub awaits: AtomicI32,
     /// Where the thread sleeps; 1 wakes it.
-    pub bed: AtomicU32,
+    pub sleep_word: AtomicU32,
     pub next: *mut Thread,
     pub routine: usize,
     pub argument: usize,
     /// The stack that the runtime gave it ([`crate::interpose`]'s `stack`): where it begins, and its size.
     pub own_stack: (usize, usize),
     pub destructor_rounds: u32,
+    /// Where the stack begins on which a crash of the thread is told ([`crate::interpose::alternate_stack`]). 0: none.
+    pub crash_stack: usize,
+    /// The assertion that the thread has failed.
+    pub assertion: Failed,
     /// The innermost `pthread_once` routine under way, owned by `interpose::once`.
     pub once: *mut core::ffi::c_void,
 }
@@ -184,7 +194,7 @@ impl Thread {
             sched: u32::MAX,
             path: 0,
             parent_path: 0,
-            name: [0; 16],
+            name: [0; NAME_MAX],
             children: 0,
             steps: 0,
             stops: 0,
@@ -198,12 +208,14 @@ impl Thread {
             uncancellable: AtomicBool::new(false),
             asynchronous: AtomicBool::new(false),
             awaits: AtomicI32::new(0),
-            bed: AtomicU32::new(0),
+            sleep_word: AtomicU32::new(0),
             next: core::ptr::null_mut(),
             routine: 0,
             argument: 0,
             own_stack: (0, 0),
             destructor_rounds: 0,
+            crash_stack: 0,
+            assertion: Failed::NONE,
             once: core::ptr::null_mut(),
         }
     }
@@ -252,9 +264,10 @@ impl Thread {
         self.away = false;
         self.tries = false;
         self.own_stack = (0, 0);
+        self.assertion = Failed::NONE;
         self.uncancellable.store(false, Ordering::Relaxed);
         self.asynchronous.store(false, Ordering::Relaxed);
-        self.bed.store(0, Ordering::Relaxed);
+        self.sleep_word.store(0, Ordering::Relaxed);
         self.phase.store(phase::NEW, Ordering::Relaxed);
         crate::interpose::signal::forget_deferred(self);
         self.held = 0;
@@ -265,7 +278,7 @@ impl Thread {
         let head = size_of::<Thread>().next_multiple_of(64);
         let deferred = (size_of::<Deferred>() * DEFERRED_MAX).next_multiple_of(4096);
         let stack = size_of::<Frame>() * STACK_FRAMES_MAX;
-        let start = arena::map(head + deferred + stack)?;
+        let start = arena::map(head + deferred + stack + CRASH_STACK_BYTES)?;
         let thread = start.cast::<Thread>();
         // SAFETY: fresh, zeroed, large enough and page-aligned memory.
         unsafe {
@@ -273,11 +286,32 @@ impl Thread {
             (*thread).deferred = start.add(head).cast();
             (*thread).stack_base = start.add(head + deferred).cast();
             (*thread).stack_end = (*thread).stack_base.add(STACK_FRAMES_MAX);
+            (*thread).crash_stack = start.add(head + deferred + stack) as usize;
             (*thread).prepare(0);
         }
         Some(thread)
     }
 
+    /// The thread's place among those of a steered run.
+    #[inline(always)]
+    pub fn place(&self) -> ThreadIx {
+        ThreadIx(self.sched)
+    }
+
+    /// The segment that the thread is in.
+    #[inline(always)]
+    pub fn current_segment(&self) -> Segment {
+        Segment { slot: self.sid as u8, epoch: self.epoch as Epoch }
+    }
+
+    #[inline(always)]
+    pub fn enter_segment(&mut self, segment: Segment) {
+        self.sid = u32::from(segment.slot);
+        self.epoch = u32::from(segment.epoch);
+        self.segment = segment.name();
+    }
+
+    #[inline(always)]
     pub fn next_random(&mut self) -> u32 {
         // xorshift32: only spreads shadow evictions, quality does not matter.
         let mut x = self.random | 1;

@@ -1,6 +1,7 @@
 //! All threads: who is who, and how a thread begins and ends.
 
-use crate::spin::Spin;
+use crate::interpose::alternate_stack;
+use crate::spin::{self, Spin};
 use crate::thread::{self, Thread, phase};
 use crate::{arch, detect, init, observe, real, record, segment, shadow, steer};
 use core::ffi::c_void;
@@ -54,6 +55,7 @@ pub fn adopt_main() -> Option<&'static mut Thread> {
 /// The calling thread becomes `thread`, and its first event is written.
 pub fn begin(thread: &'static mut Thread) {
     thread.os_tid.store(real::gettid(), Ordering::Relaxed);
+    alternate_stack::adopt(thread);
     thread.shadow_base = shadow::base();
     thread.random = 0x9e37_79b9 ^ thread.index.wrapping_mul(0x85eb_ca6b);
     thread.observed = true;
@@ -180,6 +182,28 @@ pub fn for_each(look: impl Fn(&Thread)) {
     }
 }
 
+/// Looks at every thread that runs, from a handler. Whoever holds the lock may have been interrupted by that very handler, so it is
+/// waited for only a while; without it the list may be changing, but it is always a list of valid structures.
+pub fn look(see: impl Fn(&Thread)) {
+    let guard = spin::lock_briefly(&REGISTRY);
+    let mut at = match &guard {
+        Some(registry) => registry.live,
+        // SAFETY: reads one pointer.
+        None => unsafe { (&raw const (*REGISTRY.peek()).live).read_volatile() },
+    };
+    for _ in 0..LOOK_MAX {
+        // SAFETY: structures are never unmapped.
+        let Some(thread) = (unsafe { at.as_ref() }) else { return };
+        if thread.phase.load(Ordering::Acquire) & 0xff == phase::RUNNING {
+            see(thread);
+        }
+        at = thread.next;
+    }
+}
+
+/// No program has more threads at a time.
+const LOOK_MAX: usize = 1 << 20;
+
 /// The thread was joined: its structure can be used again.
 pub fn joined(handle: libc::pthread_t) {
     if let Some((_, thread)) = find(handle) {
@@ -235,6 +259,7 @@ fn end(thread: &mut Thread) {
     } else {
         observe::sync(thread, routine as u64, SyncOp::End, 0, 0);
     }
+    alternate_stack::release(thread);
     thread.enabled = 0;
     thread.observed = false;
     segment::detach(thread);

@@ -8,6 +8,7 @@
 #![no_std]
 
 pub mod calls;
+pub mod crash;
 pub mod journal;
 pub mod record;
 pub mod region;
@@ -19,4 +20,4 @@ pub use record::{Record, SyncOp, Tag};
 pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};
 
 /// Version of the region layout and of the raw records. A runtime refuses a region of another version.
-pub const WIRE_VERSION: u32 = 3;
+pub const WIRE_VERSION: u32 = 4;

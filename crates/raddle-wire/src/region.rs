@@ -13,6 +13,7 @@
 //! SLOTS_OFFSET           SLOTS_MAX slots of SLOT_BYTES, each a run of records
 //! REPORTS_OFFSET         ReportEntry  x REPORTS_MAX (see `report`)
 //! DEPENDENCIES_OFFSET    DEPENDENCY_WORDS words of lock dependencies
+//! END_OFFSET             EndBlock: the crash report ([`crate::crash`])
 //! BLOB_OFFSET            blob_bytes bytes: schedules and other input of variable size
 //! (next page)            results of the fork server, if there is one ([`crate::server`])
 //! (next page)            the journal, if there is one ([`crate::journal`])
@@ -52,7 +53,9 @@ pub const SLOTS_OFFSET: usize = PROFILE_OFFSET + PROFILE_MAX * size_of::<Profile
 pub const REPORTS_OFFSET: usize = SLOTS_OFFSET + SLOTS_MAX * SLOT_BYTES;
 pub const DEPENDENCIES_OFFSET: usize =
     REPORTS_OFFSET + crate::report::REPORTS_MAX * crate::report::REPORT_BYTES;
-pub const BLOB_OFFSET: usize = DEPENDENCIES_OFFSET + crate::report::DEPENDENCY_WORDS * 8;
+pub const END_OFFSET: usize =
+    (DEPENDENCIES_OFFSET + crate::report::DEPENDENCY_WORDS * 8).next_multiple_of(4096);
+pub const BLOB_OFFSET: usize = END_OFFSET + crate::crash::END_BYTES;
 
 /// Bytes of a region with a blob of the given size.
 pub const fn region_bytes(blob_bytes: usize) -> usize {

@@ -14,8 +14,10 @@
 //! full. It wakes `raddle` when the ring is half full or nothing is left to do, not after every run: a wake-up of
 //! another processor costs as much as a tenth of a small run.
 //!
-//! The ring lies behind the blob, at the next page.
+//! The ring lies behind the blob, at the next page. Behind it lies another one, with the crash report ([`crate::crash`]) of each
+//! of these runs; only those that crashed or were ended cost memory.
 
+use crate::crash::END_BYTES;
 use crate::region::{BLOB_OFFSET, PARTIES_MAX, PartyEntry};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -106,4 +108,9 @@ pub const fn ring_offset(blob_bytes: usize) -> usize {
     (BLOB_OFFSET + blob_bytes).next_multiple_of(4096)
 }
 
-pub const RING_BYTES: usize = RUNS_MAX * RUN_BYTES;
+/// Where the crash report of this run begins, counted from the ring.
+pub const fn end_offset(run: u32) -> usize {
+    RUNS_MAX * RUN_BYTES + run as usize % RUNS_MAX * END_BYTES
+}
+
+pub const RING_BYTES: usize = RUNS_MAX * (RUN_BYTES + END_BYTES);

@@ -6,11 +6,12 @@
 //! for is what is recorded.
 
 use crate::detect::weak::{Outcome, Wish};
-use crate::steer::strategy::noise;
+use crate::steer::noise;
 use crate::steer::{self, Request};
 use crate::thread::{self, Busy, Thread};
 use crate::{detect, export_with_pc, init, record, segment, stripe};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use raddle_hb::MemoryOrder;
 use raddle_wire::record::atomic as wire;
 use raddle_wire::step;
 
@@ -21,6 +22,10 @@ const SEQ_CST: i32 = 5;
 /// Memory orders come in the low bits; gcc adds hints for hardware lock elision above them.
 fn order(mo: i32) -> i32 {
     mo & 0x7fff
+}
+
+fn memory_order(mo: i32) -> MemoryOrder {
+    MemoryOrder::from_c(order(mo))
 }
 
 fn releases(mo: i32) -> bool {
@@ -227,26 +232,26 @@ fn observe<W: Word, T>(
         thread.steps += 1;
         // SAFETY: the program accesses this address atomically itself.
         let memory = || unsafe { W::load(at) }.widen() as u64;
-        return detect::weak::perform(thread, &site, wish, order(mo), memory, |value| {
+        return detect::weak::perform(thread, &site, wish, memory_order(mo), memory, |value| {
             let done = action(value.map(W::narrow));
-            let (effect, mo, written) = (done.effect(), order(done.mo), done.written as u64);
-            Outcome { result: done.result, effect, mo, written }
+            let (effect, order, written) = (done.effect(), memory_order(done.mo), done.written as u64);
+            Outcome { result: done.result, effect, order, written }
         });
     }
     if detect::alone() {
         thread.steps += 1;
-        return detect::atomic::perform(thread, &site, wish != Wish::Load, order(mo), || {
+        return detect::atomic::perform(thread, &site, wish != Wish::Load, memory_order(mo), || {
             let done = action(None);
-            let (effect, mo) = (done.effect(), order(done.mo));
+            let (effect, mo) = (done.effect(), memory_order(done.mo));
             (done.result, effect, mo)
         });
     }
     let mut action = Some(action);
     let mut once = || (action.take().expect("an operation is performed once"))(None);
     let (done, sequence) = if detect::on() {
-        detect::atomic::perform(thread, &site, wish != Wish::Load, order(mo), || {
+        detect::atomic::perform(thread, &site, wish != Wish::Load, memory_order(mo), || {
             let (done, sequence) = if init::recording() { recorded(&mut once) } else { (once(), 0) };
-            let (effect, mo) = (done.effect(), order(done.mo));
+            let (effect, mo) = (done.effect(), memory_order(done.mo));
             ((done, sequence), effect, mo)
         })
     } else {
@@ -312,7 +317,7 @@ fn update<W: Word>(at: *mut W, op: u8, mo: i32, f: impl Fn(W) -> W) -> W {
 }
 
 fn cas<W: Word>(at: *mut W, expected: W, value: W, mo: i32, failure_mo: i32) -> W {
-    let wish = Wish::Exchange { expected: expected.widen() as u64, failure_mo: order(failure_mo) };
+    let wish = Wish::Exchange { expected: expected.widen() as u64, failure: memory_order(failure_mo) };
     perform(Operation { at, wish, mo }, |older| {
         // SAFETY: the program asked for this compare-exchange.
         let found = older.unwrap_or_else(|| unsafe { W::cas(at, expected, value) });
@@ -513,7 +518,7 @@ fn observe_fence(thread: &mut Thread, pc: u64, mo: i32) {
         record::atomic(thread, &event);
     }
     if detect::on() {
-        detect::atomic::fence(thread, order(mo));
+        detect::atomic::fence(thread, memory_order(mo));
     } else if releases(mo) {
         segment::advance(thread);
     }

@@ -1,7 +1,7 @@
 //! Plain memory accesses, function entry and exit.
 
 use crate::thread::{self, Frame, Thread};
-use crate::{access_hook, arch, detect, export_with_pc, observe, wide_access_hook};
+use crate::{access_hook, detect, export_with_pc, observe, wide_access_hook};
 use raddle_wire::record::access::{COMPOUND, LIBRARY, VOLATILE, VPTR, WRITE};
 
 /// An access that the fast path could not settle.
@@ -162,8 +162,14 @@ extern "C" fn memset(dst: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
     dst
 }
 
+/// Notes where the return address of this call lies: those of the function's later calls will lie there too ([`crate::crash::stack`]).
 #[unsafe(no_mangle)]
-pub extern "C" fn __tsan_func_entry(pc: u64) {
+#[unsafe(naked)]
+pub unsafe extern "C" fn __tsan_func_entry(_pc: u64) {
+    core::arch::naked_asm!("mov rsi, rsp", "jmp {target}", target = sym enter_function)
+}
+
+extern "C" fn enter_function(pc: u64, sp: u64) {
     let thread = thread::current();
     if thread.stack_top >= thread.stack_end {
         if !thread.stack_end.is_null() {
@@ -171,7 +177,6 @@ pub extern "C" fn __tsan_func_entry(pc: u64) {
         }
         return;
     }
-    let sp = arch::stack_pointer() as u64;
     if thread.stack_stale != 0 {
         drop_dead_frames(thread, sp);
     }

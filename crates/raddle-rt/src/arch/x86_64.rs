@@ -205,6 +205,87 @@ extern "C" fn once_personality(_version: core::ffi::c_int, actions: core::ffi::c
 /// `_URC_CONTINUE_UNWIND`.
 const CONTINUE_UNWIND: core::ffi::c_int = 8;
 
+/// The handler of crashes. It goes over to the thread's own stack, unless the kernel has put it there already; a thread that the runtime
+/// does not know has none, and stays where it is.
+#[unsafe(naked)]
+pub unsafe extern "C" fn crash_entry() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rax, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+        "mov rax, qword ptr fs:[rax]",
+        "mov rax, qword ptr [rax + {base}]",
+        "test rax, rax",
+        "jz 2f",
+        "mov rcx, rsp",
+        "sub rcx, rax",
+        "cmp rcx, {bytes}",
+        "jb 2f",
+        "lea rsp, [rax + {bytes}]",
+        "2: and rsp, -16",
+        "call {target}",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        base = const core::mem::offset_of!(Thread, crash_stack),
+        bytes = const crate::interpose::alternate_stack::CRASH_STACK_BYTES,
+        target = sym crate::crash::arrive,
+    )
+}
+
+// Calls a handler on another stack. Unwinding passes it: the frame is found through rbp.
+global_asm!(
+    ".text",
+    ".p2align 4",
+    ".hidden raddle_call_on_stack",
+    ".globl raddle_call_on_stack",
+    ".type raddle_call_on_stack,@function",
+    "raddle_call_on_stack:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "mov rsp, rcx",
+    "call r8",
+    "leave",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".size raddle_call_on_stack, .-raddle_call_on_stack",
+);
+
+unsafe extern "C" {
+    fn raddle_call_on_stack(
+        signal: core::ffi::c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut core::ffi::c_void,
+        stack: usize,
+        handler: extern "C" fn(core::ffi::c_int, *mut libc::siginfo_t, *mut core::ffi::c_void),
+    );
+}
+
+/// Calls the handler with its stack growing down from `stack`.
+///
+/// # Safety
+/// The memory below `stack`, which is 16-byte aligned, is free to be used.
+pub unsafe fn call_on_stack(
+    handler: extern "C" fn(core::ffi::c_int, *mut libc::siginfo_t, *mut core::ffi::c_void),
+    signal: core::ffi::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut core::ffi::c_void,
+    stack: usize,
+) {
+    // SAFETY: by contract.
+    unsafe { raddle_call_on_stack(signal, info, context, stack, handler) }
+}
+
 /// Layout of glibc's `pthread_mutex_t`.
 pub mod mutex {
     use super::AtomicU32;

@@ -1,134 +1,11 @@
-//! Shadow cells under online detection: each access is compared with the last ones to the same eight bytes.
-//!
-//! Two accesses race if they touch a common byte, one of them writes, not both are atomic, and neither happens before
-//! the other. The older one stands in the cell as slot and epoch; it happens before the new one exactly if the new
-//! one's thread knows that epoch (FastTrack, Flanagan and Freund 2009). Cells hold four accesses, of which any may be
-//! reads or writes (ThreadSanitizer, Serebryany and Iskhodzhanov 2009).
-//!
-//! # What may be overwritten
-//!
-//! An old access can be dropped without losing a race if it happens before the new one and the new one *covers* it: the
-//! same bytes or more, writes if the old one did, and is not atomic if the old one was not. Whatever races with the old
-//! one later then races with the new one as well. Only when no entry is free or covered, one is dropped by chance.
+//! Accesses under online detection: each is compared with the last ones to the same eight bytes ([`raddle_hb::race`]), put
+//! into the thread's history, and told if it races.
 
-use super::state::State;
 use super::{history, report, state};
-use crate::shadow::{self, ATOMIC, EPOCH_SHIFT, READ, SID_SHIFT};
+use crate::shadow::{self, ATOMIC, READ};
 use crate::thread::Thread;
-use core::sync::atomic::Ordering;
+use raddle_hb::race::{REDUNDANT, look, look_at_whole, put, quick_place, replace_all};
 use raddle_wire::record::access::{SIZE_MASK, WRITE};
-
-/// What looking at a cell said.
-struct Look {
-    /// Where the new entry goes; 4: nowhere, the cell has a covering access of the same segment.
-    place: usize,
-    /// The whole cell was empty.
-    fresh: bool,
-    /// An access that races with the new one, or 0.
-    race: u32,
-}
-
-const REDUNDANT: usize = 4;
-
-#[inline(always)]
-fn epoch_of(entry: u32) -> u32 {
-    entry >> EPOCH_SHIFT & shadow::EPOCH_MAX
-}
-
-#[inline(always)]
-fn slot_of(entry: u32) -> u32 {
-    entry >> SID_SHIFT & 0xff
-}
-
-/// Compares a new access with all four entries of its cell.
-#[inline(always)]
-fn look(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32) -> Look {
-    let shadow::Lanes { redundant, own, zero, covered, .. } = shadow::compare(cell, entry);
-    if redundant != 0 {
-        return Look { place: REDUNDANT, fresh: false, race: 0 };
-    }
-    decide(thread, state, cell, entry, own, zero, covered)
-}
-
-/// The same for a plain access to the whole cell, about which less has to be asked.
-#[inline(always)]
-fn look_at_whole(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, read: u32) -> Look {
-    let shadow::Lanes { redundant, own, zero, covered, .. } = shadow::compare_whole(cell, entry, read);
-    if redundant != 0 {
-        return Look { place: REDUNDANT, fresh: false, race: 0 };
-    }
-    decide(thread, state, cell, entry, own, zero, covered)
-}
-
-/// Looks for a race with what others have left in the cell, and for the place of the new access.
-#[inline(always)]
-fn decide(
-    thread: &mut Thread,
-    state: &State,
-    cell: &shadow::Cell,
-    entry: u32,
-    own: u32,
-    zero: u32,
-    covered: u32,
-) -> Look {
-    let mut race = 0;
-    let mut droppable = own;
-    let mut others = !(own | zero) & 0xf;
-    while others != 0 {
-        let ix = others.trailing_zeros() as usize;
-        others &= others - 1;
-        let old = cell[ix].load(Ordering::Relaxed);
-        if u32::from(state.clock.times[slot_of(old) as usize]) >= epoch_of(old) {
-            droppable |= 1 << ix;
-        } else if old & entry & 0xff != 0 && old & entry & READ == 0 && old & entry & ATOMIC == 0 {
-            race = old;
-        }
-    }
-    let (place, fresh) = match (covered & droppable & !zero, zero) {
-        (0, 0) => ((thread.next_random() >> 8) as usize & 3, false),
-        (0, free) => (free.trailing_zeros() as usize, zero == 0xf),
-        (choices, _) => (choices.trailing_zeros() as usize, false),
-    };
-    Look { place, fresh, race }
-}
-
-/// Puts the new access where looking said.
-///
-/// Between the look and the store another thread may come by. A place in an empty cell is therefore taken in one step: the
-/// first store to a page of cells waits for the kernel to find one, which takes as long as a short thread lives, and would
-/// then wipe out what that thread has left there. Once something stands in a cell, its page is there.
-#[inline(always)]
-fn put(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, look: &mut Look) {
-    if !look.fresh {
-        cell[look.place].store(entry, Ordering::Relaxed);
-    } else if cell[look.place].compare_exchange(0, entry, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        put_again(thread, state, cell, entry, look);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn put_again(thread: &mut Thread, state: &State, cell: &shadow::Cell, entry: u32, first: &mut Look) {
-    loop {
-        let next = look(thread, state, cell, entry);
-        if first.race == 0 {
-            first.race = next.race;
-        }
-        let done = match next.place {
-            REDUNDANT => true,
-            place if next.fresh => {
-                cell[place].compare_exchange(0, entry, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-            }
-            place => {
-                cell[place].store(entry, Ordering::Relaxed);
-                true
-            }
-        };
-        if done {
-            return;
-        }
-    }
-}
 
 /// A plain access of `1 << (aux & 7)` bytes, when nobody but the detector wants it.
 #[inline(always)]
@@ -147,7 +24,7 @@ pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
         Some(place) if thread.sid != 0 => {
             // The history first: who finds the entry in the cell must find it there.
             history::access(thread, pc, aux, address, false);
-            cell[place].store(entry, Ordering::Relaxed);
+            cell.set(place, entry);
         }
         _ => plain_with_others(thread, pc, aux, address, mask, read),
     }
@@ -156,20 +33,6 @@ pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
 #[inline(never)]
 fn plain_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, read: u32) {
     access(thread, pc, aux, address, mask, read);
-}
-
-/// Where an access goes if its cell has only accesses of the same thread, and that needs no further thought.
-#[inline(always)]
-fn quick_place(lanes: &shadow::Lanes) -> Option<usize> {
-    let &shadow::Lanes { redundant, own, zero, covered, .. } = lanes;
-    let choices = covered & own;
-    match () {
-        () if redundant != 0 => Some(REDUNDANT),
-        () if own | zero != 0xf || own == 0 => None,
-        () if choices != 0 => Some(choices.trailing_zeros() as usize),
-        () if zero != 0 => Some(zero.trailing_zeros() as usize),
-        () => None,
-    }
 }
 
 /// An access to two whole cells, which is what vectorised loops do. Most often nobody else has been there.
@@ -192,30 +55,31 @@ pub fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     // The history first: who finds the entry in a cell must find it there.
     history::access(thread, pc, aux, address, false);
     if first_place != REDUNDANT {
-        first[first_place].store(entry, Ordering::Relaxed);
+        first.set(first_place, entry);
     }
     if second_place != REDUNDANT {
-        second[second_place].store(entry, Ordering::Relaxed);
+        second.set(second_place, entry);
     }
 }
 
 #[inline(never)]
 fn whole_pair_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let Some(state) = state::of(thread) else { return };
+    let clock = &state.clocks.clock;
     let read = if aux & WRITE == 0 { READ } else { 0 };
     let entry = thread.segment | 0xff | read;
     let first_cell = shadow::cell(thread.shadow_base, address);
     let second_cell = shadow::cell(thread.shadow_base, address + 8);
-    let mut first = look_at_whole(thread, state, first_cell, entry, read);
-    let mut second = look_at_whole(thread, state, second_cell, entry, read);
+    let mut first = look_at_whole(clock, first_cell, entry, read, || thread.next_random());
+    let mut second = look_at_whole(clock, second_cell, entry, read, || thread.next_random());
     if thread.sid != 0 && (first.place != REDUNDANT || second.place != REDUNDANT) {
         // The history first: who finds the entry in a cell must find it there.
         history::access(thread, pc, aux, address, false);
         if first.place != REDUNDANT {
-            put(thread, state, first_cell, entry, &mut first);
+            put(clock, first_cell, entry, &mut first, || thread.next_random());
         }
         if second.place != REDUNDANT {
-            put(thread, state, second_cell, entry, &mut second);
+            put(clock, second_cell, entry, &mut second, || thread.next_random());
         }
     }
     if first.race != 0 {
@@ -229,16 +93,17 @@ fn whole_pair_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize)
 #[inline(always)]
 pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, flags: u32) -> bool {
     let Some(state) = state::of(thread) else { return true };
+    let clock = &state.clocks.clock;
     let cell = shadow::cell(thread.shadow_base, address);
     let entry = thread.segment | mask | flags;
-    let mut look = look(thread, state, cell, entry);
+    let mut look = look(clock, cell, entry, || thread.next_random());
     if look.place == REDUNDANT {
         return false;
     }
     if thread.sid != 0 {
         // The history first: who finds the entry in the cell must find it there.
         history::access(thread, pc, aux, address, flags & ATOMIC != 0);
-        put(thread, state, cell, entry, &mut look);
+        put(clock, cell, entry, &mut look, || thread.next_random());
     }
     if look.race != 0 {
         race(thread, pc, aux, address, 1 << (aux & SIZE_MASK), flags, look.race, address & !7);
@@ -266,6 +131,7 @@ fn race(
 /// An access of any number of bytes. True if any of it was news.
 pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) -> bool {
     let Some(state) = state::of(thread) else { return true };
+    let clock = &state.clocks.clock;
     let read = if aux & WRITE == 0 { READ } else { 0 };
     let (mut news, mut first_race) = (false, (0, 0));
     let end = address + bytes;
@@ -281,9 +147,9 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
                 at += 8 * known;
                 continue;
             }
-            look_at_whole(thread, state, cell, entry, read)
+            look_at_whole(clock, cell, entry, read, || thread.next_random())
         } else {
-            look(thread, state, cell, entry)
+            look(clock, cell, entry, || thread.next_random())
         };
         if look.place != REDUNDANT {
             if !news && thread.sid != 0 {
@@ -295,7 +161,7 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
             }
             news = true;
             if thread.sid != 0 {
-                put(thread, state, cell, entry, &mut look);
+                put(clock, cell, entry, &mut look, || thread.next_random());
             }
             if look.race != 0 && first_race.0 == 0 {
                 first_race = (look.race, at & !7);
@@ -315,6 +181,7 @@ const FREE_BYTES_MAX: usize = 4096;
 /// Memory is released: a write to all of it, after which only the release is remembered.
 pub fn free(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
     let Some(state) = state::of(thread) else { return };
+    let clock = &state.clocks.clock;
     let bytes = bytes.min(FREE_BYTES_MAX);
     let end = address + bytes;
     let mut first_race = (0, 0);
@@ -327,15 +194,12 @@ pub fn free(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
         let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
         let cell = shadow::cell(thread.shadow_base, at);
         let entry = thread.segment | mask;
-        let look = look(thread, state, cell, entry);
+        let look = look(clock, cell, entry, || thread.next_random());
         if look.race != 0 && first_race.0 == 0 {
             first_race = (look.race, at & !7);
         }
         let mark = if thread.sid != 0 { entry } else { 0 };
-        cell[0].store(mark, Ordering::Relaxed);
-        cell[1].store(0, Ordering::Relaxed);
-        cell[2].store(0, Ordering::Relaxed);
-        cell[3].store(0, Ordering::Relaxed);
+        replace_all(cell, mark);
         at += here;
     }
     if first_race.0 != 0 {

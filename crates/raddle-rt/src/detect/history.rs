@@ -286,7 +286,7 @@ pub fn attach(thread: &mut Thread) {
         ring.end.store(start as usize, Ordering::Relaxed);
     }
     thread.history_ring = chosen;
-    thread.slot_life = super::clock::restarted(thread.sid);
+    thread.slot_life = super::DOMAIN.generations.restarted(thread.sid as u8);
     RING_OF[thread.sid as usize].store(chosen as u8, Ordering::Release);
     thread.history = ring.cursor.load(Ordering::Relaxed) as *mut Record;
     thread.history_end = ring.end.load(Ordering::Relaxed) as *mut Record;
@@ -444,7 +444,7 @@ impl Reader {
         self.unknown_below = 0;
         self.lock_count = 0;
         // The entry was found in a cell, and cells are wiped when a slot starts over: it is of the slot's present life.
-        let name = name(wanted.slot, wanted.epoch, super::clock::restarted(wanted.slot));
+        let name = name(wanted.slot, wanted.epoch, super::DOMAIN.generations.restarted(wanted.slot as u8));
         let mut current = (0, 0);
         let mut is_found = false;
         for ix in 1..PART_RECORDS {

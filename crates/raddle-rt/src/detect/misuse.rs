@@ -19,7 +19,7 @@ pub fn tell(thread: &mut Thread, pc: u64, what: u32, object: usize) {
     if let Some(state) = state::of(thread) {
         state.held.as_slice().iter().for_each(|held| writer.lock(held));
     }
-    writer.people(&[thread.index]);
+    writer.threads(&[thread.index]);
     report::after(writer.finish());
 }
 
@@ -29,13 +29,13 @@ pub fn leaked(thread: &Thread) {
     if state & 0xff != phase::ENDED || state & phase::DETACHED != 0 {
         return;
     }
-    let Some(person) = super::people::find(thread.index) else { return };
-    if !report::is_first(person.frames[0], u64::from(kind::THREAD_LEAK)) {
+    let Some(info) = super::thread_table::find(thread.index) else { return };
+    if !report::is_first(info.frames[0], u64::from(kind::THREAD_LEAK)) {
         return;
     }
     let Some(mut writer) = Writer::begin() else { return };
     writer.item(tag::KIND, kind::THREAD_LEAK, &[thread.routine as u64, 0], &[]);
-    writer.item(tag::PARTY, thread.index, &[0, 0], &person.frames);
-    writer.people(&[thread.index]);
+    writer.item(tag::PARTY, thread.index, &[0, 0], &info.frames);
+    writer.threads(&[thread.index]);
     writer.finish();
 }

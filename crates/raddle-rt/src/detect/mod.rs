@@ -1,9 +1,10 @@
 //! Online detection: races are found while the program runs.
 //!
 //! This is the *observe: detect* setting of the runtime, ThreadSanitizer's job by tsan11's rules (Lidbury's thesis, §3).
-//! Threads carry vector clocks ([`clock`]) that synchronisation passes from one to the other through objects ([`vars`]);
+//! Threads carry vector clocks ([`state`]) that synchronisation passes from one to the other through objects ([`vars`]);
 //! atomics do so by their memory orders ([`atomic`]). Each access is compared with the last ones to the same bytes
 //! ([`cells`]). Loads may read older stores where the rules allow it ([`weak`]). What is found is told with both stacks ([`history`], [`report`]).
+//! The rules themselves are in [`raddle_hb`]; here is what ties them to a process: tables found by address, threads, reports.
 //!
 //! [`crate::observe`] calls in here, like the recorder: a primitive that emits events is detected with no further work.
 
@@ -11,28 +12,30 @@ pub mod atomic;
 pub mod blocks;
 pub mod cells;
 pub mod channel;
-pub mod clock;
 pub mod history;
 pub mod locks;
 pub mod misuse;
 pub mod order;
-pub mod people;
-mod pool;
 pub mod report;
 pub mod slots;
 pub mod state;
-pub mod stores;
+pub mod thread_table;
 pub mod vars;
 pub mod weak;
 
+use crate::spin::Process;
 use crate::thread::{Busy, Thread};
 use crate::{message, shadow};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use locks::HeldLock;
+use raddle_hb::Domain;
 use raddle_wire::record::lock as bits;
 use raddle_wire::region::detect as setting;
 use raddle_wire::report::kind;
 use raddle_wire::{Header, SyncOp, region};
+
+/// What all clocks of the process share.
+pub static DOMAIN: Domain<Process> = Domain::new();
 
 static ON: AtomicBool = AtomicBool::new(false);
 static ALONE: AtomicBool = AtomicBool::new(false);
@@ -95,7 +98,7 @@ pub fn configure(header: &Header) {
     if history_bits != 0 {
         history::configure(1u32.checked_shl((history_bits as u32).saturating_sub(10)).unwrap_or(u32::MAX));
     }
-    if !(vars::reserve() && blocks::reserve() && people::reserve()) {
+    if !(vars::reserve() && blocks::reserve() && thread_table::reserve()) {
         message::fatal(format_args!(
             "cannot reserve 17 TiB of address space for the clocks of synchronisation objects; raise or remove `ulimit -v`"
         ));
@@ -125,8 +128,8 @@ pub fn fork(parent: &mut Thread, child: &mut Thread, pc: u64) {
     forget_if_asked();
     if let (Some(from), Some(to)) = (state::of(parent), state::of(child)) {
         from.children += 1;
-        people::created(parent, child.index, from.children, pc);
-        to.clock.copy_from(&mut from.clock);
+        thread_table::created(parent, child.index, from.children, pc);
+        to.clocks.clock.copy_from(&DOMAIN.generations, &mut from.clocks.clock);
         slots::advance(parent);
     }
 }
@@ -140,7 +143,7 @@ pub fn join(thread: &mut Thread, ended: *mut Thread) {
     // SAFETY: structures are never unmapped, and the joined thread no longer uses its own.
     let ended = unsafe { &*ended };
     if let (Some(to), Some(from)) = (state::of(thread), state::of(ended)) {
-        to.clock.join(&mut from.clock);
+        to.clocks.clock.join(&DOMAIN.generations, &mut from.clocks.clock);
     }
 }
 
@@ -166,13 +169,13 @@ pub fn clear_stack(thread: &Thread) {
 
 fn acquire(thread: &mut Thread, object: usize) {
     if let (Some(state), Some(mut var)) = (state::of(thread), vars::get(object)) {
-        var.clock.acquire_into(&mut state.clock);
+        var.location.acquire(&DOMAIN, &mut state.clocks.clock);
     }
 }
 
 fn release(thread: &mut Thread, object: usize) {
     if let (Some(state), Some(mut var)) = (state::of(thread), vars::get_or_make(object)) {
-        var.clock.release_from(&mut state.clock);
+        var.location.release(&DOMAIN, &mut state.clocks.clock);
         drop(var);
         slots::advance(thread);
     }
@@ -185,9 +188,9 @@ fn lock(thread: &mut Thread, pc: u64, object: usize, read: bool, argument: u64) 
     }
     let mut serial = 0;
     if let Some(mut var) = vars::get_or_make(object) {
-        var.clock.acquire_into(&mut state.clock);
+        var.location.acquire(&DOMAIN, &mut state.clocks.clock);
         if !read {
-            var.reads.acquire_into(&mut state.clock);
+            var.location.acquire_from_readers(&DOMAIN, &mut state.clocks.clock);
             var.holder = thread.index + 1;
         }
         serial = var.serial;
@@ -248,9 +251,9 @@ fn unlock(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
     }
     if let Some(mut var) = vars::get_or_make(object) {
         if read {
-            var.reads.release_from(&mut state.clock);
+            var.location.release_by_reader(&DOMAIN, &mut state.clocks.clock);
         } else {
-            var.clock.release_from(&mut state.clock);
+            var.location.release(&DOMAIN, &mut state.clocks.clock);
             var.holder = 0;
         }
         drop(var);
@@ -330,7 +333,7 @@ pub fn unmapped(address: usize, bytes: usize) {
 
 pub fn reset_after_fork() {
     stop();
-    clock::reset_after_fork();
+    DOMAIN.reset_after_fork();
     slots::reset_after_fork();
     vars::reset_after_fork();
     report::reset_after_fork();

@@ -6,8 +6,8 @@
 
 use super::history::{Found, Reader, Wanted};
 use super::locks::{HeldLock, frames};
-use super::{blocks, people, state};
-use crate::shadow::{self, EPOCH_SHIFT, SID_SHIFT};
+use super::{blocks, state, thread_table};
+use crate::shadow::{self, SLOT_SHIFT};
 use crate::spin::Spin;
 use crate::thread::{Busy, Thread};
 use crate::{init, real};
@@ -51,7 +51,7 @@ fn mix(value: u64) -> u64 {
 
 /// Was this combination looked into often enough?
 fn worn_out(pc: u64, cell: usize, old: u32) -> bool {
-    let kind = old & (shadow::READ | shadow::ATOMIC | 0xff << SID_SHIFT);
+    let kind = old & (shadow::READ | shadow::ATOMIC | 0xff << SLOT_SHIFT);
     let key = mix(pc ^ mix(cell as u64 ^ u64::from(kind) << 20)) << 3;
     let entry = &LOOKED_AT[(key >> 40) as usize % LOOKED];
     let seen = entry.load(Ordering::Relaxed);
@@ -90,8 +90,8 @@ pub fn race(thread: &mut Thread, new: &Access, old: u32, cell: usize) {
     }
     let _busy = Busy::enter(thread);
     let wanted = Wanted {
-        slot: old >> SID_SHIFT & 0xff,
-        epoch: old >> EPOCH_SHIFT & shadow::EPOCH_MAX,
+        slot: raddle_hb::cell::slot_of(old),
+        epoch: raddle_hb::cell::epoch_of(old),
         cell: cell & shadow::WINDOW_MASK,
         mask: old & 0xff,
         read: old & shadow::READ != 0,
@@ -118,7 +118,7 @@ pub fn race(thread: &mut Thread, new: &Access, old: u32, cell: usize) {
             writer.item(tag::BLOCK, block.thread, &[block.start as u64, block.bytes as u64], &block.frames);
         }
         let other = if is_found { found.thread } else { u32::MAX };
-        writer.people(&[thread.index, other]);
+        writer.threads(&[thread.index, other]);
         writer.finish()
     };
     after(entry);
@@ -249,7 +249,7 @@ impl Writer {
     }
 
     /// The named threads and their ancestors.
-    pub fn people(&mut self, threads: &[u32]) {
+    pub fn threads(&mut self, threads: &[u32]) {
         let mut told = [u32::MAX; 16];
         let mut count = 0;
         for &thread in threads {
@@ -257,15 +257,15 @@ impl Writer {
             while at != u32::MAX && count < told.len() && !told[..count].contains(&at) {
                 told[count] = at;
                 count += 1;
-                let Some(person) = people::find(at) else { break };
+                let Some(info) = thread_table::find(at) else { break };
                 let name = |from: usize| {
                     let mut bytes = [0; 8];
-                    bytes.copy_from_slice(&person.name[from..from + 8]);
+                    bytes.copy_from_slice(&info.name[from..from + 8]);
                     u64::from_le_bytes(bytes)
                 };
-                let parent = u64::from(person.parent) | u64::from(person.ordinal) << 32;
-                self.item(tag::THREAD, at, &[parent, name(0), name(8)], &person.frames);
-                at = person.parent;
+                let parent = u64::from(info.parent) | u64::from(info.ordinal) << 32;
+                self.item(tag::THREAD, at, &[parent, name(0), name(8)], &info.frames);
+                at = info.parent;
             }
         }
     }

@@ -8,47 +8,31 @@
 //! used for other addresses, so that a later object at the same place does not inherit what the old one knew. A thread
 //! that has found an object and takes its lock looks at the address again.
 
-use super::clock::ObjectClock;
-use super::pool::Pool;
-use super::stores::Buffer;
+use super::DOMAIN;
 use crate::shadow::WINDOW_BITS;
 use crate::spin::{Spin, lock_word, unlock_word};
 use crate::{arena, real};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use raddle_hb::Location;
 
 /// Objects that may exist at once. Beyond that, further objects synchronise nothing and are said to.
 const VARS_MAX: usize = 1 << 24;
 const INDEX_BYTES: usize = (1 << WINDOW_BITS) / 8 * 4;
 const INDEX_MASK: usize = (1 << WINDOW_BITS) - 1;
 
-/// The clock that one thread has in a location's release sequences (`V` of fig. 3.12).
-#[repr(C)]
-pub struct Sequence {
-    pub thread: u32,
-    pub clock: ObjectClock,
-    pub next: *mut Sequence,
-}
-
 #[repr(C, align(64))]
 pub struct Var {
     lock: AtomicU32,
     next: AtomicU32,
     address: AtomicUsize,
-    /// What a lock's writers, a channel's senders, an atomic's stores have passed on (`L` of fig. 3.12).
-    pub clock: ObjectClock,
-    /// What the readers of a read-write lock have passed on.
-    pub reads: ObjectClock,
-    /// One more than the thread whose release sequence is the only one and equals `clock`; 0: see `sequences`.
-    pub sole: u32,
+    /// What can be acquired from it.
+    pub location: Location,
     /// Distinguishes objects that had the same address one after the other.
     pub serial: u32,
     /// One more than the thread that holds the lock in write mode; 0: nobody.
     pub holder: u32,
     /// Threads that wait on the condition.
     pub waiters: u32,
-    pub sequences: *mut Sequence,
-    /// The stores of an atomic location, when weak behaviours are shown.
-    pub buffer: Buffer,
 }
 
 const _: () = assert!(size_of::<Var>() <= 128);
@@ -184,13 +168,9 @@ pub fn get_or_make(address: usize) -> Option<Locked> {
         let at = var(ix);
         // SAFETY: taken from the free list, so ours alone until it is in a chain.
         unsafe {
-            (*at).clock = ObjectClock::NONE;
-            (*at).reads = ObjectClock::NONE;
-            (*at).sole = 0;
+            (*at).location = Location::NONE;
             (*at).holder = 0;
             (*at).waiters = 0;
-            (*at).sequences = core::ptr::null_mut();
-            (*at).buffer = Buffer::NONE;
             (*at).serial = SERIAL.fetch_add(1, Ordering::Relaxed);
             (*at).next.store(first, Ordering::Relaxed);
             lock_word(&(*at).lock);
@@ -239,65 +219,9 @@ pub fn forget(address: usize) {
 
 impl Var {
     fn clear(&mut self) {
-        self.clock.clear();
-        self.reads.clear();
-        self.drop_sequences();
-        self.buffer.clear();
-        self.sole = 0;
+        self.location.clear(&DOMAIN);
         self.holder = 0;
         self.waiters = 0;
-    }
-
-    pub fn drop_sequences(&mut self) {
-        let mut at = self.sequences;
-        self.sequences = core::ptr::null_mut();
-        while !at.is_null() {
-            // SAFETY: elements of the list are ours under the lock.
-            unsafe {
-                let next = (*at).next;
-                (*at).clock.clear();
-                SEQUENCES.give_back(at);
-                at = next;
-            }
-        }
-    }
-}
-
-/// The clock of a thread's release sequence, if it has one in the list.
-pub fn sequence_of(var: &mut Var, thread: u32) -> Option<&mut ObjectClock> {
-    let mut at = var.sequences;
-    // SAFETY: elements of the list are ours under the lock.
-    while let Some(sequence) = unsafe { at.as_mut() } {
-        if sequence.thread == thread {
-            return Some(&mut sequence.clock);
-        }
-        at = sequence.next;
-    }
-    None
-}
-
-/// Sets the clock of a thread's release sequence.
-pub fn set_sequence(var: &mut Var, thread: u32, mut clock: ObjectClock) {
-    if let Some(known) = sequence_of(var, thread) {
-        core::mem::swap(known, &mut clock);
-        return clock.clear();
-    }
-    match SEQUENCES.take() {
-        Some(new) => {
-            // SAFETY: fresh and ours.
-            unsafe { new.write(Sequence { thread, clock, next: var.sequences }) };
-            var.sequences = new;
-        }
-        None => clock.clear(),
-    }
-}
-
-/// Ends all release sequences but one thread's.
-pub fn keep_sequence(var: &mut Var, thread: u32) {
-    let kept = sequence_of(var, thread).map(|clock| core::mem::replace(clock, ObjectClock::NONE));
-    var.drop_sequences();
-    if let Some(clock) = kept {
-        set_sequence(var, thread, clock);
     }
 }
 
@@ -356,10 +280,6 @@ fn take_apart(first: u32) {
     }
 }
 
-/// Memory for the elements of the lists.
-pub static SEQUENCES: Pool<Sequence> = Pool::new();
-
 pub fn reset_after_fork() {
     FREE.reset_after_fork();
-    SEQUENCES.reset_after_fork();
 }

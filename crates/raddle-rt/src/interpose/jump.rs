@@ -1,5 +1,6 @@
 //! Non-local jumps: they leave functions without their exit hooks.
 
+use crate::interpose::assertion::Failed;
 use crate::{export_with_pc, real_fn, thread};
 use core::ffi::{c_int, c_void};
 
@@ -20,6 +21,10 @@ fn leave() {
     }
     // A handler that is left this way does not come back; a later one that it interrupted does not either.
     thread.held = 0;
+    if thread.observed {
+        // A handler of SIGABRT that jumps out: the program lives on, and what it dies of later is something else.
+        thread.assertion = Failed::NONE;
+    }
 }
 
 macro_rules! jumps {

@@ -6,10 +6,12 @@
 //! function runs, because threads may be unwound out of it.
 
 pub mod allocator;
-mod asking;
+pub mod alternate_stack;
+pub mod assertion;
 pub mod barrier;
 pub mod c11;
 pub mod cancel;
+mod clock_queries;
 pub mod condition;
 pub mod create;
 pub mod futex;

@@ -6,7 +6,9 @@
 //! handled at last, what its handler holds back is ours to keep, because for the kernel the handler has returned long ago.
 //! Signals that the processor raises itself cannot wait, and do not arise inside the runtime.
 
+use crate::crash::action;
 use crate::demo::Arrival;
+use crate::interpose::alternate_stack;
 use crate::steer::{self, Request};
 use crate::thread::{self, DEFERRED_MAX, Deferred, Thread};
 use crate::{demo, export_with_pc, observe, real_fn};
@@ -18,6 +20,9 @@ mod c {
     use super::*;
     real_fn! {
         fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+        fn sysv_signal(signal: c_int, function: usize) -> usize;
+        fn __sysv_signal(signal: c_int, function: usize) -> usize;
+        fn sigset(signal: c_int, function: usize) -> usize;
         fn raise(signal: c_int) -> c_int;
         fn kill(process: libc::pid_t, signal: c_int) -> c_int;
         fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int;
@@ -50,6 +55,17 @@ fn raised_by_processor(signal: c_int, info: *const libc::siginfo_t) -> bool {
 }
 
 extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    if HANDLERS[signal as usize].flags.load(Ordering::Relaxed) & libc::SA_RESETHAND as usize != 0 {
+        action::restored(signal);
+    }
+    if alternate_stack::in_use() {
+        // SAFETY: what the kernel passed.
+        return unsafe { alternate_stack::on_interrupted_stack(arrived, signal, info, context) };
+    }
+    arrived(signal, info, context);
+}
+
+extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let thread = thread::current();
     let processor = raised_by_processor(signal, info);
     if !processor {
@@ -223,6 +239,8 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     crate::real::set_errno(errno);
     let flags = handler.flags.load(Ordering::Relaxed);
     let held = hold(thread::current(), signal);
+    // SAFETY: the kernel's context, or a copy of it (here and below).
+    let hidden = unsafe { alternate_stack::hide(context) };
     if flags & libc::SA_SIGINFO as usize != 0 {
         // SAFETY: the program registered this function with SA_SIGINFO.
         let function = unsafe {
@@ -233,6 +251,9 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         // SAFETY: the program registered this function.
         let function = unsafe { core::mem::transmute::<usize, extern "C" fn(c_int)>(function) };
         function(signal);
+    }
+    if hidden {
+        unsafe { alternate_stack::show(context) };
     }
     thread::current().held = held;
     // SAFETY: as above.
@@ -252,8 +273,14 @@ fn mask_of(set: &libc::sigset_t) -> u64 {
 extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let known = (1..SIGNALS as c_int).contains(&signal);
     if !known || crate::init::header().is_none() {
-        // SAFETY: as the program asks.
-        return unsafe { c::sigaction(signal, new, old) };
+        // SAFETY: as the program asks. A forked child may still have our handler.
+        return unsafe {
+            let result = c::sigaction(signal, new, old);
+            if result == 0 {
+                action::disguise(signal, old);
+            }
+            result
+        };
     }
     let handler = &HANDLERS[signal as usize];
     let before = (handler.function.load(Ordering::Acquire), handler.flags.load(Ordering::Relaxed));
@@ -286,7 +313,52 @@ extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut
             (*old).sa_flags = before.1 as c_int;
         }
     }
+    if result == 0 {
+        // SAFETY: as above.
+        unsafe { action::disguise(signal, old) };
+        // SAFETY: as above.
+        if !new.is_null() && unsafe { (*new).sa_sigaction } == libc::SIG_DFL {
+            action::restored(signal);
+        }
+    }
     result
+}
+
+/// # Safety
+/// As the C function `sigaction`, past the runtime's own.
+pub unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    // SAFETY: by contract.
+    unsafe { c::sigaction(signal, new, old) }
+}
+
+/// After one of the old functions, which are not observed: the handler that it returns is the program's.
+fn after_old_call(signal: c_int, function: usize, before: usize) -> usize {
+    if function == libc::SIG_DFL {
+        action::restored(signal);
+    }
+    match before {
+        before if action::is_ours(before) => libc::SIG_DFL,
+        before if before == arrive as *const () as usize => {
+            HANDLERS[signal as usize].function.load(Ordering::Acquire)
+        }
+        before => before,
+    }
+}
+
+macro_rules! old_calls {
+    ($($name:ident, $body:ident;)*) => {
+        $(extern "C" fn $body(signal: c_int, function: usize) -> usize {
+            // SAFETY: as the program asks.
+            after_old_call(signal, function, unsafe { c::$name(signal, function) })
+        })*
+        export_with_pc! { $($name => $body;)* }
+    };
+}
+
+old_calls! {
+    sysv_signal, do_sysv_signal;
+    __sysv_signal, do_underscore_sysv_signal;
+    sigset, do_sigset;
 }
 
 extern "C" fn do_signal(signal: c_int, function: usize) -> usize {

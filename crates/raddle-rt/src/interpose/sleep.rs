@@ -24,12 +24,12 @@ pub fn sleeps(nanoseconds: u64) -> bool {
     let Some(thread) = thread::observed().filter(|_| demo::on()) else { return yields(nanoseconds) };
     let pc = thread.caller_pc;
     observe::sync(thread, pc, SyncOp::Yield, 0, 0);
-    let bed = &raw const thread.bed;
+    let sleep_word = &raw const thread.sleep_word;
     // SAFETY: the thread's own structure, which stays where it is.
-    let bed = unsafe { &*bed };
+    let sleep_word = unsafe { &*sleep_word };
     let sleep = || {
         // Whoever cancels the thread wakes it.
-        real::futex_wait_private(bed, 0, nanoseconds.div_ceil(1_000));
+        real::futex_wait_private(sleep_word, 0, nanoseconds.div_ceil(1_000));
         0
     };
     demo::outside(thread, libc::SYS_nanosleep as u32, Length::Long, sleep, |_| [(0, 0)]);

@@ -9,7 +9,7 @@
 //! options of sockets, epoll, eventfd, getrandom, gettimeofday, time, pause, sigwait. Calls that the C library makes
 //! for itself (`fgets` on a terminal) do not come by here.
 
-use super::asking::{clock_gettime, getentropy, getpid, getrandom, gettimeofday, time};
+use super::clock_queries::{clock_gettime, getentropy, getpid, getrandom, gettimeofday, time};
 use super::polling::{epoll_ctl, epoll_pwait, epoll_wait, pause, poll, ppoll, select, sigwait};
 use super::scatter::{readv, recvmsg};
 use crate::demo::descriptors::{self, Leads};

@@ -20,7 +20,7 @@ pub fn start(header: &Header) {
 /// The calling thread takes its spawn path as its name.
 pub fn name(thread: &Thread) {
     if on() {
-        // SAFETY: the name is a C string of at most 16 bytes.
+        // SAFETY: the name is a C string; the system keeps its first 15 bytes.
         unsafe {
             real::syscall(
                 libc::SYS_prctl,

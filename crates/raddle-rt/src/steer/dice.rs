@@ -6,6 +6,7 @@
 //! to see the same numbers. In use when the program's own clock is ([`super::clock`]), for the same reasons.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use raddle_sched::random::{STRIDE, splitmix};
 
 static DRAWN: AtomicU64 = AtomicU64::new(0);
 
@@ -20,15 +21,4 @@ pub fn fill(bytes: &mut [u8]) {
         let number = splitmix(DRAWN.fetch_add(STRIDE, Ordering::Relaxed).wrapping_add(STRIDE));
         piece.copy_from_slice(&number.to_le_bytes()[..piece.len()]);
     }
-}
-
-/// How far splitmix64's state moves for each number. Every state to begin with is good, also 0.
-pub const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The number that belongs to a state of splitmix64.
-pub fn splitmix(state: u64) -> u64 {
-    let mut z = state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

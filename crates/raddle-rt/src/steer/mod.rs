@@ -2,7 +2,7 @@
 //!
 //! Every visible operation stands between [`turn`] and [`done`] (tsan11rec's `wait` and `tick`). A thread that comes
 //! to a visible operation waits for its turn; when it has performed the operation, the next thread is chosen, from a
-//! strategy (`control`) or from a schedule (`replay`). Code between visible operations runs in parallel, undisturbed.
+//! strategy (`control`) or from a schedule (`replay`). Who that is, [`raddle_sched`] says; here is what makes threads wait and go. Code between visible operations runs in parallel, undisturbed.
 //!
 //! Nothing blocks between `turn` and `done`. An operation that would block says so ([`blocking`]), its thread is set
 //! aside until the object changes ([`released`]), and another one is chosen. So the runtime always knows who waits for
@@ -16,16 +16,18 @@
 //! what happens then depends on the outside world, which is what demos record.
 
 pub mod clock;
+mod conclusion;
 pub mod debugger;
 pub mod dice;
 pub mod journal;
+pub mod noise;
 mod objects;
 mod profile;
-mod roster;
 mod schedule;
+mod scheduler;
 pub mod server;
-mod state;
-pub mod strategy;
+mod standing;
+mod stations;
 pub mod tasks;
 mod visible;
 pub mod warm;
@@ -35,16 +37,18 @@ pub use objects::{
     arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel as cancel_thread, is_cancelled,
     released, signal, signalled, yielded,
 };
-pub use state::{
+pub use scheduler::{
     add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, has_ended, interrupt,
     join_token, leave, next_payload, on, orders_calls, orders_handlers, pass_to_main, replaying, start,
     step_of, stop_steering,
 };
+pub use standing::{Standing, look, note_crash};
 
 use crate::demo;
 use crate::interpose::cancel;
 use crate::thread::{Busy, Thread};
-use state::Grant;
+pub use raddle_sched::Request;
+use scheduler::Grant;
 
 /// How long an operation is willing to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,20 +61,11 @@ pub enum Patience {
     Not,
 }
 
-/// A thread's request for its turn.
-#[derive(Clone, Copy)]
-pub struct Request {
-    pub kind: u8,
-    pub object: usize,
-    pub pc: u64,
-}
-
 /// Waits until it is this thread's turn. False: the schedule says that the operation fails.
 fn turn(thread: &mut Thread, request: Request) -> bool {
     settle(thread);
     loop {
-        // Not in the scrutinee: the lock would be held while the thread sleeps.
-        let grant = state::lock().arrive(thread, request);
+        let grant = scheduler::arrive(thread, request);
         match grant {
             Grant::Go | Grant::Fail => {
                 // A schedule says itself who goes first.
@@ -95,13 +90,13 @@ fn turn(thread: &mut Thread, request: Request) -> bool {
 fn settle(thread: &mut Thread) {
     if thread.owes_turn {
         thread.owes_turn = false;
-        state::lock().finish(thread);
+        scheduler::finish(thread);
     }
 }
 
 /// The operation has been performed: somebody else's turn.
 fn done(thread: &mut Thread) {
-    state::lock().finish(thread);
+    scheduler::finish(thread);
 }
 
 /// Ends a turn early: what follows is no part of it.
@@ -130,9 +125,7 @@ pub fn visible<T>(
 /// Ends a turn whose operation failed by decree; called after the failure has been reported.
 pub fn failed(thread: &mut Thread) {
     let _busy = Busy::enter(thread);
-    let mut sched = state::lock();
-    sched.entry(thread).failed = true;
-    sched.finish(thread);
+    scheduler::finish_failed(thread);
 }
 
 /// A visible operation that may have to wait: `attempt` performs it or returns `None` when it would block.
@@ -161,9 +154,9 @@ pub fn blocking<T>(
         }
         match patience {
             Patience::Not => return None,
-            Patience::Timed if state::lock().times_out(thread) => return None,
+            Patience::Timed if scheduler::times_out(thread) => return None,
             Patience::Timed | Patience::Forever => {
-                if state::lock().set_aside(thread, patience == Patience::Timed) {
+                if scheduler::set_aside(thread, patience == Patience::Timed) {
                     // Cancelled while waiting: give up, the caller acts on it.
                     return None;
                 }

@@ -19,8 +19,11 @@ use crate::{interpose, message, real, real_fn};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering};
 use raddle_wire::Header;
+use raddle_wire::crash::EndBlock;
 use raddle_wire::region::{PARTIES_MAX, outcome, state};
-use raddle_wire::server::{RUN_BYTES, RUN_OUTPUT_MAX, RUNS_MAX, RunEntry, ring_offset, server_state};
+use raddle_wire::server::{
+    RUN_BYTES, RUN_OUTPUT_MAX, RUNS_MAX, RunEntry, end_offset, ring_offset, server_state,
+};
 
 real_fn! {
     fn fork() -> c_int;
@@ -114,6 +117,7 @@ fn reset(header: &Header, modules: u32) {
     header.steps.store(0, Ordering::Relaxed);
     header.turns_hash.store(0, Ordering::Relaxed);
     header.outcome.store(outcome::NONE, Ordering::Relaxed);
+    crate::crash::block(header).clear();
     // SAFETY: standard output belongs to raddle; a failure means that it is no file, and then there is no output to tell.
     unsafe { real::syscall(libc::SYS_lseek, [1, 0, libc::SEEK_SET as usize, 0, 0, 0]) };
 }
@@ -147,6 +151,13 @@ fn entry(header: &Header, run: u32) -> &'static RunEntry {
     unsafe { &*((ring + run as usize % RUNS_MAX * RUN_BYTES) as *const RunEntry) }
 }
 
+/// The crash report of a run, beside its entry.
+fn end_of(header: &Header, run: u32) -> &'static EndBlock {
+    let ring = core::ptr::from_ref(header) as usize + ring_offset(header.blob_bytes as usize);
+    // SAFETY: the ring was mapped with the region.
+    unsafe { &*((ring + end_offset(run)) as *const EndBlock) }
+}
+
 fn publish(header: &Header, run: u32, status: u32) {
     let entry = entry(header, run);
     entry.seed.store(seed(header), Ordering::Relaxed);
@@ -160,6 +171,7 @@ fn publish(header: &Header, run: u32, status: u32) {
     for (to, from) in entry.parties[..parties].iter().zip(&header.parties) {
         to.copy_from(from);
     }
+    end_of(header, run).copy_from(crate::crash::block(header));
     entry.output_bytes.store(collect_output(&entry.output), Ordering::Relaxed);
     let server = &header.server;
     server.published.store(run.wrapping_add(1), Ordering::Release);

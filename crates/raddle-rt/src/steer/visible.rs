@@ -4,8 +4,7 @@
 //! access therefore lasts until its thread comes to its next visible operation; only then is the next thread chosen. So
 //! with visible accesses one thread runs at a time, and a program with data races behaves the same each time.
 
-use super::state;
-use super::{Request, schedule};
+use super::{Request, schedule, scheduler};
 use crate::thread::{Busy, Thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::Header;
@@ -85,5 +84,5 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
     let _busy = Busy::enter(thread);
     super::turn(thread, Request { kind, object: address, pc });
     thread.steps += 1;
-    thread.owes_turn = state::lock().is_acting(thread);
+    thread.owes_turn = scheduler::begin_access(thread);
 }

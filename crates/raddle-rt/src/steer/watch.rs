@@ -3,13 +3,16 @@
 //! A chosen thread may be asleep in the kernel, in a system call that only the outside world ends. Whoever waits looks
 //! after a while: if the chosen thread is asleep, it is passed over until it comes back.
 
-use super::state::{self, Entry, NOBODY, Phase, grant};
+use super::objects::strike;
+use super::scheduler::{self, World};
+use super::stations::{grant, station};
 use super::tasks::{asleep, processor_ms};
-use super::{schedule, strategy};
+use super::{conclusion, schedule};
 use crate::interpose::cancel;
 use crate::real;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU64, Ordering};
+use raddle_sched::{Entry, Phase, Sched, ThreadIx};
 
 /// How long a thread waits before it looks whether anybody moves.
 const LOOK_AFTER_US: u64 = 20_000;
@@ -26,12 +29,8 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 static CHANGED_MS: AtomicU64 = AtomicU64::new(0);
 
 pub fn sleep_until_granted(thread: &Thread) {
-    let word = {
-        let mut sched = state::lock();
-        core::ptr::from_ref(&sched.entry(thread).grant)
-    };
-    // SAFETY: entries live in a static table.
-    let word = unsafe { &*word };
+    let me = thread.place();
+    let word = &station(me).grant;
     let mut looks = 0;
     loop {
         // Whoever gives the grant wakes only who has said that it sleeps.
@@ -39,15 +38,18 @@ pub fn sleep_until_granted(thread: &Thread) {
         if said == Err(grant::GIVEN) {
             return;
         }
-        let in_line = strategy::queue::patience(thread, looks);
+        let in_line = scheduler::lock().patience(me, looks);
         looks += 1;
         real::futex_wait_private(word, grant::ASLEEP, in_line.map_or(LOOK_AFTER_US, |patience| patience.us));
         if word.load(Ordering::Acquire) != grant::GIVEN {
             if crate::demo::has_signal(thread) {
                 return;
             }
-            if in_line.is_some() || state::lock().is_queue() {
-                strategy::queue::claim(thread, in_line);
+            {
+                let mut sched = scheduler::lock();
+                if sched.may_lie_open() {
+                    sched.claim(me, in_line, &World);
+                }
             }
             if in_line.is_none() {
                 look();
@@ -61,24 +63,22 @@ fn look() {
         // Time passes while somebody thinks.
         return;
     }
-    let mut sched = state::lock();
+    let mut sched = scheduler::lock();
     if crate::init::header().is_some_and(|header| header.report.load(Ordering::Relaxed) != 0) {
-        sched.report();
+        return conclusion::report(&mut sched);
     }
-    sched.entries.for_each(|entry| {
-        // It was cancelled, allows that at any time, and goes on computing.
-        if entry.cancelled && entry.phase == Phase::Running && computes_freely(entry) && is_lost(entry) {
-            entry.strike();
-        }
-    });
-    let (steps, now) = (sched.decisions, real::now_ms());
+    while let Some(ix) = computes_on(&sched) {
+        strike(&mut sched, ix);
+    }
+    let (steps, now) = (sched.progress().decisions, real::now_ms());
     if SEEN.swap(steps, Ordering::Relaxed) != steps || CHANGED_MS.load(Ordering::Relaxed) == 0 {
         CHANGED_MS.store(now, Ordering::Relaxed);
-        sched.entries.for_each(|entry| {
-            if !(entry.cancelled && computes_freely(entry)) {
-                entry.cpu_ms = processor_ms(entry.os_tid);
+        for ix in sched.roster.living() {
+            let entry = &sched.roster[ix];
+            if !(entry.is_cancelled() && computes_freely(ix)) {
+                station(ix).cpu_ms.store(processor_ms(entry.os_tid), Ordering::Relaxed);
             }
-        });
+        }
         return;
     }
     let elapsed = now.saturating_sub(CHANGED_MS.load(Ordering::Relaxed));
@@ -86,58 +86,59 @@ fn look() {
         return;
     }
     if sched.replay.active() {
-        schedule::look(&mut sched, elapsed, STUCK_MS);
-        return;
+        return schedule::look(&mut sched, elapsed, STUCK_MS);
     }
-    let chosen = sched.chosen;
-    if chosen == NOBODY {
+    let chosen = sched.chosen();
+    if chosen.is_nobody() {
         // Everybody who could go is outside the runtime's reach: only the outside world can help. Or the choice waits
         // for threads that have not arrived, and those asleep in the kernel may never do.
-        let mut passed = false;
-        sched.entries.for_each(|entry| {
-            let lost = is_lost(entry);
-            if entry.phase == Phase::Running && (lost || is_away(entry)) {
-                entry.phase = Phase::Away;
-                entry.lost = lost;
-                passed = true;
-            }
+        let passed = sched.pass_over_where(|ix, entry| {
+            let lost = is_lost(ix, entry);
+            (lost || is_away(ix, entry)).then_some(lost)
         });
         if passed {
             CHANGED_MS.store(now, Ordering::Relaxed);
-            sched.choose();
+            sched.choose(&World);
         }
         return;
     }
-    let due = &mut sched.entries[chosen as usize];
+    let due = &sched.roster[chosen];
     // A thread whose visible access is over but for its turn may be asleep as well.
-    if matches!(due.phase, Phase::Running | Phase::Acting) && is_away(due) {
-        due.phase = Phase::Away;
+    if matches!(due.phase(), Phase::Running | Phase::Acting) && is_away(chosen, due) {
+        let lost = due.is_lost();
+        sched.pass_over(chosen, lost);
         CHANGED_MS.store(now, Ordering::Relaxed);
-        sched.choose();
+        sched.choose(&World);
     }
+}
+
+/// A thread that was cancelled, allows that at any time, and goes on computing.
+fn computes_on(sched: &Sched<'_>) -> Option<ThreadIx> {
+    sched.roster.living().find(|&ix| {
+        let entry = &sched.roster[ix];
+        entry.is_cancelled() && entry.phase() == Phase::Running && computes_freely(ix) && is_lost(ix, entry)
+    })
 }
 
 /// Does the thread sleep in the kernel until the outside world ends that? A child process that is awake is no outside world
 /// yet: it will end by itself, and what others would do in the meantime would depend on how long it takes.
-pub fn is_away(entry: &Entry) -> bool {
+pub fn is_away(ix: ThreadIx, entry: &Entry) -> bool {
     // In this order: a child that ends between the two questions has woken the thread.
-    // SAFETY: a listed thread's structure stays valid.
-    !unsafe { &*entry.thread }.awaits_kin() && asleep(entry.os_tid)
+    !station(ix).thread().awaits_kin() && asleep(entry.os_tid)
 }
 
 /// Has the thread computed for so long without coming to an operation that the others do not wait for it any more? One that
 /// may be cancelled at any time says that it is going to.
-pub fn is_lost(entry: &Entry) -> bool {
-    let patience_ms = if computes_freely(entry) { cancel::PATIENCE_MS } else { LOST_MS };
-    computed_ms(entry) >= patience_ms
+pub fn is_lost(ix: ThreadIx, entry: &Entry) -> bool {
+    let patience_ms = if computes_freely(ix) { cancel::PATIENCE_MS } else { LOST_MS };
+    computed_ms(ix, entry) >= patience_ms
 }
 
 /// Processor time since the run was last seen to go on.
-pub fn computed_ms(entry: &Entry) -> u64 {
-    processor_ms(entry.os_tid).saturating_sub(entry.cpu_ms)
+pub fn computed_ms(ix: ThreadIx, entry: &Entry) -> u64 {
+    processor_ms(entry.os_tid).saturating_sub(station(ix).cpu_ms.load(Ordering::Relaxed))
 }
 
-fn computes_freely(entry: &Entry) -> bool {
-    // SAFETY: a listed thread's structure stays valid.
-    cancel::at_any_time(unsafe { &*entry.thread })
+fn computes_freely(ix: ThreadIx) -> bool {
+    cancel::at_any_time(station(ix).thread())
 }

@@ -8,7 +8,9 @@
 //! A case is run over several seeds, many rounds each, until everything was seen; `RADDLE_TEST_CASES=N` runs N seeds
 //! in any case.
 
+#[path = "../../../raddle-hb/tests/litmus/axioms.rs"]
 mod axioms;
+#[path = "../../../raddle-hb/tests/litmus/program.rs"]
 mod program;
 
 use axioms::Outcomes;

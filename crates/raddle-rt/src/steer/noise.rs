@@ -1,0 +1,130 @@
+//! `noise`: the threads run free, but some operations are preceded or followed by a sleep or a yield.
+//!
+//! Edelstein, Farchi, Nir, Ratsaby and Ur, *Multithreaded Java program test generation* (IBM Systems Journal 2002,
+//! ConTest), and the survey by Lourenço, Fiedor, Křena and Vojnar, §8. Noise does not decide who goes next; it makes
+//! the unusual orders of a free run more usual, at the full speed of a free run and with real parallelism.
+//!
+//! Whether there is noise at an operation depends on the run's seed, on the thread's spawn path and on the number of
+//! the operation in its thread, and on nothing else: the same seed puts the same noise at the same places. The order
+//! that results is still the system's.
+//!
+//! Parameters (`raddle_wire::region::noise`): probability in thousandths, longest sleep in microseconds (a strength of 0
+//! yields), before or after operations or both, which operations, and which places in the code (in the blob).
+//!
+//! Deviation: ConTest's noise of other kinds (busy waiting, moving locks, noise on one chosen variable) is not here.
+
+use crate::real;
+use crate::steer::schedule;
+use crate::thread::Thread;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use raddle_wire::region::{BLOB_OFFSET, noise as parameter};
+use raddle_wire::{Header, SyncOp, step};
+
+static ON: AtomicBool = AtomicBool::new(false);
+static SEED: AtomicU64 = AtomicU64::new(0);
+/// Stretches of code with noise, by where they lie in this process; none: everywhere.
+static RANGES: [[AtomicUsize; 2]; parameter::RANGES_MAX] =
+    [const { [const { AtomicUsize::new(0) }; 2] }; parameter::RANGES_MAX];
+static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
+static PARAMETERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// Before or after an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    Before,
+    After,
+}
+
+#[inline]
+pub fn on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+pub fn start(header: &'static Header) {
+    SEED.store(super::server::seed(header), Ordering::Relaxed);
+    for (to, &from) in PARAMETERS.iter().zip(&header.parameters) {
+        to.store(from, Ordering::Relaxed);
+    }
+    read_ranges(header);
+    ON.store(true, Ordering::Relaxed);
+}
+
+fn read_ranges(header: &'static Header) {
+    let words = (core::ptr::from_ref(header) as usize + BLOB_OFFSET) as *const u64;
+    let total = header.blob_bytes as usize / 8;
+    // SAFETY: reads inside the mapped blob only.
+    let word = |at: usize| if at < total { unsafe { words.add(at).read_volatile() } } else { 0 };
+    let count = (word(0) as usize).min(parameter::RANGES_MAX).min(total / parameter::RANGE_WORDS);
+    for (i, range) in RANGES[..count].iter().enumerate() {
+        let at = 1 + i * parameter::RANGE_WORDS;
+        let bias = schedule::module_bias(header, word(at + 2));
+        range[0].store(bias + word(at) as usize, Ordering::Relaxed);
+        range[1].store(bias + word(at + 1) as usize, Ordering::Relaxed);
+    }
+    RANGE_COUNT.store(count, Ordering::Relaxed);
+}
+
+/// May there be noise at this place? A program counter is a return address: the call lies just before it.
+fn is_wanted(pc: u64) -> bool {
+    let count = RANGE_COUNT.load(Ordering::Relaxed);
+    let call = (pc as usize).wrapping_sub(1);
+    let inside = |[start, end]: &[AtomicUsize; 2]| {
+        (start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&call)
+    };
+    count == 0 || RANGES[..count].iter().any(inside)
+}
+
+/// Operations whose event is written after they have happened; of the others it is written before.
+fn acquires(kind: u8) -> bool {
+    matches!(
+        kind,
+        step::START
+            | step::JOIN
+            | step::LOCK
+            | step::READ_LOCK
+            | step::RELOCK
+            | step::WAKE
+            | step::BARRIER_EXIT
+            | step::SEM_WAIT
+            | step::ONCE_PASSED
+            | step::FUTEX_WAIT
+            | step::ACQUIRE
+    )
+}
+
+/// The event of an operation is written now: just after an acquiring operation, just before a releasing one.
+#[cold]
+pub fn event(thread: &Thread, pc: u64, op: SyncOp, argument: u64, moment: Moment) {
+    let kind = step::of(op, argument);
+    if kind != step::NONE && acquires(kind) == (moment == Moment::After) {
+        strike(thread, pc, kind, moment);
+    }
+}
+
+/// A chance for noise.
+#[cold]
+pub fn strike(thread: &Thread, pc: u64, kind: u8, moment: Moment) {
+    let [per_mille, strength_us, place, kinds] =
+        [parameter::PER_MILLE, parameter::STRENGTH_US, parameter::PLACE, parameter::KINDS]
+            .map(|at| PARAMETERS[at].load(Ordering::Relaxed));
+    let wanted = if moment == Moment::Before { parameter::BEFORE } else { parameter::AFTER };
+    if place & wanted == 0 || (kinds != 0 && kinds >> kind & 1 == 0) || !is_wanted(pc) {
+        return;
+    }
+    let ordinal = u64::from(thread.steps) << 1 | u64::from(moment == Moment::After);
+    let draw = mix(SEED.load(Ordering::Relaxed) ^ mix(thread.path) ^ mix(ordinal.wrapping_add(1)));
+    if draw % 1000 >= per_mille {
+        return;
+    }
+    match strength_us {
+        0 => real::yield_now(),
+        longest => real::sleep_us(1 + (draw >> 20) % longest),
+    }
+}
+
+fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,433 @@
+//! The scheduler of this process: [`raddle_sched::Sched`] under one lock, and what ties it to threads and to the shared region.
+//!
+//! Here is what the scheduler does not know: where threads sleep ([`super::stations`]), what the kernel says about them
+//! ([`World`]), the journal, and how a run is ended ([`super::conclusion`]). Effects that were noted under the lock are carried
+//! out when it is released ([`Held`]).
+
+use super::stations::{self, grant, station};
+use super::{Request, conclusion, debugger, dice, journal, noise, profile, schedule, tasks};
+use crate::interpose::cancel;
+use crate::spin::{self, Spin, SpinGuard};
+use crate::thread::Thread;
+use crate::{init, real};
+use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use raddle_sched::{AnyStrategy, Arrival, Entry, Outside, Sched, Settings, ThreadIx};
+pub use raddle_sched::{Grant, join_token};
+use raddle_wire::Header;
+use raddle_wire::crash::NAME_MAX;
+use raddle_wire::region::{BLOB_OFFSET, option, steer};
+use raddle_wire::step;
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Calls on the program's own pipes are visible operations.
+static ORDERS_CALLS: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+pub fn orders_calls() -> bool {
+    ORDERS_CALLS.load(Ordering::Relaxed)
+}
+
+/// The beginning of a signal handler is a visible operation.
+static ORDERS_HANDLERS: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+pub fn orders_handlers() -> bool {
+    ORDERS_HANDLERS.load(Ordering::Relaxed)
+}
+
+/// Is the program steered?
+#[inline]
+pub fn on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Visible operations are counted by thread and object.
+static PROFILED: AtomicBool = AtomicBool::new(false);
+
+static SCHED: Spin<Sched<'static>> = Spin::new(Sched::idle());
+
+/// What the scheduler asks about this process.
+pub struct World;
+
+impl Outside for World {
+    fn is_asleep(&self, _: ThreadIx, entry: &Entry) -> bool {
+        tasks::asleep(entry.os_tid)
+    }
+
+    fn mutex_holder(&self, mutex: usize) -> u32 {
+        // SAFETY: a thread waits for this mutex, so it exists.
+        unsafe { crate::interpose::mutex::holder(mutex) }
+    }
+
+    fn cancel_is_due(&self, ix: ThreadIx, kind: u8) -> bool {
+        cancel::due(station(ix).thread(), kind)
+    }
+
+    fn cancel_ends_waiting(&self, ix: ThreadIx, kind: u8) -> bool {
+        cancel::ends_waiting(station(ix).thread(), kind)
+    }
+
+    fn expects_signal(&self) -> bool {
+        crate::interpose::signal::expected()
+    }
+
+    #[inline]
+    fn asks_sleepers(&self) -> bool {
+        super::clock::on()
+    }
+}
+
+/// The scheduler under its lock. A thread that is to be woken is woken after the lock has been released: on one
+/// processor it would otherwise run at once, only to find the lock taken.
+pub struct Held {
+    guard: ManuallyDrop<SpinGuard<'static, Sched<'static>>>,
+    /// How far the run had come when the lock was taken.
+    decisions: u64,
+    turns_hash: u64,
+}
+
+#[inline]
+pub fn lock() -> Held {
+    Held::new(SCHED.lock())
+}
+
+/// In a handler: `None` if somebody holds the lock and does not let go, perhaps because the handler interrupted it.
+pub fn lock_briefly() -> Option<Held> {
+    spin::lock_briefly(&SCHED).map(Held::new)
+}
+
+impl Deref for Held {
+    type Target = Sched<'static>;
+    fn deref(&self) -> &Sched<'static> {
+        &self.guard
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut Sched<'static> {
+        &mut self.guard
+    }
+}
+
+impl Held {
+    #[inline]
+    fn new(guard: SpinGuard<'static, Sched<'static>>) -> Held {
+        let (decisions, turns_hash) = (guard.progress().decisions, guard.turns_hash());
+        Held { guard: ManuallyDrop::new(guard), decisions, turns_hash }
+    }
+
+    /// Tells `raddle` how far the run has come, and hears whether it wants to know where everybody is.
+    fn publish(&mut self) {
+        let decided = self.guard.progress().decisions != self.decisions;
+        if !decided && self.guard.turns_hash() == self.turns_hash {
+            return;
+        }
+        let Some(header) = init::header() else { return };
+        header.turns_hash.store(self.guard.turns_hash(), Ordering::Relaxed);
+        if decided {
+            header.steps.store(self.guard.steps_shown(), Ordering::Relaxed);
+            if header.report.load(Ordering::Relaxed) != 0 {
+                conclusion::report(&mut self.guard);
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        self.publish();
+        if let Some(end) = self.guard.effects.conclusion() {
+            conclusion::conclude(&self.guard, end);
+        }
+        if self.guard.effects.replay_is_over() {
+            REPLAYING.store(false, Ordering::Relaxed);
+        }
+        // One that is awake sees the grant by itself.
+        let sleeps = |ix: &ThreadIx| station(*ix).grant.swap(grant::GIVEN, Ordering::AcqRel) == grant::ASLEEP;
+        let mut asleep = [ThreadIx::NOBODY; raddle_sched::effects::WAKES_MAX];
+        for (place, ix) in asleep.iter_mut().zip(self.guard.effects.take_wakes()) {
+            *place = if sleeps(&ix) { ix } else { ThreadIx::NOBODY };
+        }
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.guard) };
+        for ix in asleep.into_iter().filter(|ix| !ix.is_nobody()) {
+            real::futex_wake_private(&station(ix).grant);
+        }
+    }
+}
+
+/// The thread has come to a visible operation.
+pub fn arrive(thread: &mut Thread, request: Request) -> Grant {
+    let me = thread.place();
+    let mut sched = lock();
+    station(me).grant.store(grant::NONE, Ordering::Relaxed);
+    sched.arrive(me, Arrival { request, steps: thread.steps, yields: &mut thread.yields }, &World)
+}
+
+/// The thread's operation has been performed.
+pub fn finish(thread: &mut Thread) {
+    finish_locked(&mut lock(), thread);
+}
+
+/// It was not: its failure has been reported.
+pub fn finish_failed(thread: &mut Thread) {
+    let mut sched = lock();
+    sched.fail(thread.place());
+    finish_locked(&mut sched, thread);
+}
+
+/// Writes the thread's turn into the journal.
+fn write_down(sched: &Sched<'static>, me: ThreadIx, failed: bool, ordinal: u32) {
+    let request = sched.roster[me].request;
+    if journal::on() && !raddle_wire::journal::has_payload(request.kind) {
+        let step = step::StepWord { thread: me.0 as u16, kind: request.kind, failed, ordinal };
+        journal::turn(step, request.pc, request.object as u64);
+    }
+}
+
+fn finish_locked(sched: &mut Sched<'static>, thread: &mut Thread) {
+    let me = thread.place();
+    let entry = &sched.roster[me];
+    let (request, failed) = (entry.request, entry.failed());
+    if !entry.is_noted() {
+        write_down(sched, me, failed, thread.steps);
+    }
+    if PROFILED.load(Ordering::Relaxed) {
+        profile::count(thread, request.object);
+    }
+    sched.finish(me, thread.steps, &World);
+}
+
+/// The operation would block: somebody else's turn. True when the thread has been cancelled.
+pub fn set_aside(thread: &Thread, timed: bool) -> bool {
+    lock().set_aside(thread.place(), timed, &World)
+}
+
+/// A timed operation was given its turn and still would block: does it give up?
+pub fn times_out(thread: &Thread) -> bool {
+    lock().times_out(thread.place())
+}
+
+/// The turn of a visible access begins. There may be no other operation of its thread, so it is written down now. False: the
+/// thread was given no turn.
+pub fn begin_access(thread: &Thread) -> bool {
+    let (me, mut sched) = (thread.place(), lock());
+    let acts = sched.begin_access(me, thread.steps);
+    if acts {
+        write_down(&sched, me, false, thread.steps);
+    }
+    acts
+}
+
+/// The thread crashes: the turn that it is in is the last one of the journal.
+pub fn note_crash(sched: &mut Sched<'static>, thread: &Thread) {
+    if let Some(ordinal) = sched.note_crash(thread.place()) {
+        write_down(sched, thread.place(), false, ordinal);
+    }
+}
+
+fn blob(header: &'static Header) -> &'static [u64] {
+    let start = (core::ptr::from_ref(header) as usize + BLOB_OFFSET) as *const u64;
+    // SAFETY: the blob is mapped with the region, aligned, and not written while the program runs.
+    unsafe { core::slice::from_raw_parts(start, header.blob_bytes as usize / 8) }
+}
+
+/// Starts steering with the main thread, if the run is to be steered.
+pub fn adopt_main(main: &mut Thread) {
+    let Some(header) = init::header() else { return };
+    main.path = step::hash(step::HASH_START, b"1");
+    main.name[0] = b'1';
+    if header.steer == steer::NOISE {
+        noise::start(header);
+    }
+    if !matches!(header.steer, steer::CONTROL | steer::REPLAY) {
+        return;
+    }
+    let mut sched = lock();
+    MAIN_TID.store(real::gettid(), Ordering::Relaxed);
+    let mut strategy = header.strategy;
+    if header.steer == steer::REPLAY {
+        sched.replay = schedule::load(header, blob(header));
+        REPLAYING.store(sched.replay.active(), Ordering::Relaxed);
+        if header.options & option::THEN_ROUND_ROBIN != 0 {
+            strategy = raddle_wire::region::strategy::ROUND_ROBIN;
+        }
+    }
+    journal::start(header);
+    crate::demo::start(header);
+    let orders = header.steer == steer::CONTROL || crate::demo::on() || sched.replay.orders_calls();
+    ORDERS_CALLS.store(orders, Ordering::Relaxed);
+    // A demo has ways of its own with signals.
+    let handlers = header.steer == steer::CONTROL || sched.replay.orders_handlers();
+    ORDERS_HANDLERS.store(handlers && !crate::demo::on(), Ordering::Relaxed);
+    debugger::start(header);
+    super::visible::start(header);
+    PROFILED.store(header.options & option::PROFILE != 0, Ordering::Relaxed);
+    let one_at_a_time = header.options & option::ONE_AT_A_TIME != 0;
+    dice::start();
+    super::clock::start(one_at_a_time && !crate::demo::on());
+    let strategy = AnyStrategy::new(strategy, &header.parameters, blob(header), one_at_a_time);
+    let settings = Settings { seed: super::server::seed(header), strategy, one_at_a_time };
+    // SAFETY: a process has one main thread, and is steered from there on or not at all.
+    sched.start(unsafe { stations::tables() }, settings);
+    register(&mut sched, main);
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// Gives the thread its place. Without room the run ends, when the lock is released.
+fn register(sched: &mut Sched<'static>, thread: &mut Thread) {
+    let Some(ix) = sched.register(thread.index, thread.path) else { return };
+    thread.sched = ix.0;
+    thread.stops = sched.roster[ix].stops;
+    stations::occupy(ix, thread);
+    journal::born(ix.0, thread.parent);
+}
+
+/// The thread goes into a system call that waits for the outside world: others go on.
+pub fn leave(thread: &Thread) {
+    lock().leave(thread.place(), &World);
+}
+
+pub fn come_back(thread: &Thread) {
+    lock().come_back(thread.place());
+}
+
+/// A signal has arrived at a thread that waits for its turn: it is no longer waiting.
+pub fn interrupt(thread: &Thread) {
+    lock().interrupt(thread.place());
+}
+
+/// A schedule still decides. Not read under the lock: a signal may arrive while its thread holds it.
+static REPLAYING: AtomicBool = AtomicBool::new(false);
+
+pub fn replaying() -> bool {
+    REPLAYING.load(Ordering::Relaxed)
+}
+
+/// Sends a signal that came to a thread which the runtime does not know (yet, or any longer) to the main thread. False:
+/// that one is gone as well.
+pub fn pass_to_main(signal: i32) -> bool {
+    let main = MAIN_TID.load(Ordering::Relaxed);
+    // SAFETY: takes no pointers.
+    main != 0
+        && main != real::gettid()
+        && unsafe {
+            real::syscall(
+                libc::SYS_tgkill,
+                [real::getpid() as usize, main as usize, signal as usize, 0, 0, 0],
+            ) == 0
+        }
+}
+
+static MAIN_TID: AtomicU32 = AtomicU32::new(0);
+
+/// What the next step with a payload is to be given. `None`: the schedule has no more.
+pub fn next_payload() -> Option<&'static [u8]> {
+    let (words, bytes) = lock().replay.next_payload()?;
+    // SAFETY: the words hold at least so many bytes.
+    Some(unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), bytes) })
+}
+
+/// A demo cannot be enforced any further.
+pub fn desynchronised(thread: &Thread, why: &str) -> ! {
+    crate::message::warning(format_args!("{why}"));
+    let mut sched = lock();
+    let expected = sched.replay.next();
+    sched.diverge(thread.place(), expected);
+    drop(sched);
+    unreachable!("the run has ended")
+}
+
+/// The thread's operation just done, as a step.
+pub fn step_of(thread: &Thread, kind: u8) -> step::StepWord {
+    step::StepWord { thread: thread.sched as u16, kind, failed: false, ordinal: thread.steps }
+}
+
+/// A new thread exists; called inside its creator's turn.
+pub fn add_child(parent: &mut Thread, child: &mut Thread) {
+    parent.children += 1;
+    child.path = step::child_hash(parent.path, parent.children);
+    child.parent_path = parent.path;
+    child.name = child_name(&parent.name, parent.children);
+    if on() {
+        let mut sched = lock();
+        register(&mut sched, child);
+        sched.born(parent.place(), child.place());
+    }
+}
+
+/// `1.2` and 3 make `1.2.3`, as far as there is room.
+fn child_name(parent: &[u8; NAME_MAX], mut n: u32) -> [u8; NAME_MAX] {
+    // The last byte stays zero.
+    const LAST: usize = NAME_MAX - 1;
+    let mut name = [0; NAME_MAX];
+    let mut used = parent.iter().position(|&byte| byte == 0).unwrap_or(LAST).min(LAST);
+    name[..used].copy_from_slice(&parent[..used]);
+    let mut digits = [0u8; 11];
+    let mut count = 0;
+    while n > 0 {
+        digits[count] = b'0' + (n % 10) as u8;
+        n /= 10;
+        count += 1;
+    }
+    digits[count] = b'.';
+    for &digit in digits[..=count].iter().rev() {
+        if used < LAST {
+            name[used] = digit;
+            used += 1;
+        }
+    }
+    name
+}
+
+/// How long an exit waits for the rest of a schedule.
+const EXIT_WAIT_MS: u64 = 2_000;
+
+/// The program is about to exit. What other threads do from now on is not worth a place in the journal; and a replay lets them
+/// first do what they did before.
+pub fn before_exit(thread: &mut Thread) {
+    if !on() || thread.place().is_nobody() {
+        return;
+    }
+    {
+        let _sched = lock();
+        journal::stop();
+    }
+    if replaying() {
+        // The access that led here is over, and its turn with it.
+        super::settle(thread);
+        leave(thread);
+        let start = real::now_ms();
+        while replaying() && real::now_ms() - start < EXIT_WAIT_MS {
+            real::sleep_us(100);
+        }
+    }
+}
+
+/// The new thread runs and knows its own thread id.
+pub fn start(thread: &mut Thread) {
+    if on() && !thread.place().is_nobody() {
+        lock().set_os_tid(thread.place(), thread.os_tid.load(Ordering::Relaxed));
+        debugger::name(thread);
+    }
+}
+
+/// The thread's last operation; called inside its turn.
+pub fn end_thread(thread: &mut Thread) {
+    lock().end(thread.place());
+}
+
+/// Has the thread with this index ended? It exists, because somebody asks.
+pub fn has_ended(index: u32) -> bool {
+    lock().has_ended(index)
+}
+
+/// In a forked child.
+pub fn stop_steering() {
+    ON.store(false, Ordering::Relaxed);
+    SCHED.reset_after_fork();
+}
