@@ -41,7 +41,9 @@ fn main() {
     let header = runtime.join("include/raddle.h");
     let exports = runtime.join("exports.txt");
 
-    for path in ["build.rs", "../raddle-rt", "../raddle-wire", "../../Cargo.toml"] {
+    for path in
+        ["build.rs", "../raddle-rt", "../raddle-hb", "../raddle-sched", "../raddle-wire", "../../Cargo.toml"]
+    {
         println!("cargo::rerun-if-changed={path}");
     }
 

@@ -180,7 +180,7 @@ impl Program<'_> {
             .context("cannot start raddle explore")?;
         let json: serde_json::Value = serde_json::from_slice(&output.stdout)
             .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
-        let outcomes = json["outcomes"].as_array().context("no outcomes")?;
+        let outcomes = json["exploration"]["outcomes"].as_array().context("no outcomes")?;
         let errors = outcomes.iter().filter(|outcome| self.is_error(outcome, strategy));
         Ok(errors.filter_map(|outcome| outcome["first_run"].as_u64()).min().map(|run| run + 1))
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change goes in.
 
 use crate::{project, setup};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Install what is needed, then check formatting, lints and all tests.
@@ -62,6 +62,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "--no-fail-fast",
         ]))?;
     }
+    if has_miri() {
+        step("Miri");
+        project::run(
+            miri()
+                .args(["test", "--quiet", "--package", "raddle-hb", "--package", "raddle-sched"])
+                .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+                .env("CARGO_TARGET_DIR", project::target().join("miri")),
+        )?;
+    } else {
+        step(
+            "Miri is not installed and is left out (rustup component add miri rust-src --toolchain nightly)",
+        );
+    }
     eprintln!("xtask: all good after {} s", start.elapsed().as_secs());
     Ok(())
 }
@@ -73,6 +86,19 @@ fn threads() -> usize {
 
 fn step(name: &str) {
     eprintln!("xtask: {name}");
+}
+
+/// Miri looks over the crates that handle pointers and run on the host. It comes with the nightly toolchain, whichever this one is.
+fn miri() -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", "cargo", "miri"]).current_dir(project::root());
+    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    command
+}
+
+fn has_miri() -> bool {
+    let status = miri().arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 fn has_nextest() -> bool {

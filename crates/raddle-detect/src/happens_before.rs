@@ -5,8 +5,10 @@
 //! that it excludes (readers of a read-write lock do not exclude each other); a send over a channel (signal, post,
 //! barrier entry, end of a one-time initialiser, annotation, atomic store) and later receives.
 //!
-//! Atomics are taken like Java's volatiles here: whatever their order they synchronise. [`crate::detectors::hb11`] has
-//! the rules of C and C++11.
+//! Atomics are taken like Java's volatiles here: whatever their order they synchronise, with every earlier store to the
+//! same place. So this order contains the happens-before of C and C++11, in which only acquire loads of certain stores do
+//! (the control word of a one-time initialiser is such a place, too): two accesses that are unordered here are unordered by
+//! the standard. [`crate::detectors::hb11`] has its exact rules.
 //!
 //! The clock of a thread counts its releases: the counter grows after each event whose knowledge is passed on, so two
 //! accesses of a thread have different times only if another thread could know one without the other.

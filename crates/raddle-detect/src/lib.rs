@@ -1,9 +1,11 @@
 //! Detectors over a trace, one file a published algorithm. This crate never runs programs.
 //!
 //! A trace comes in as events; [`step::Feed`] turns them into steps once for all detectors; each
-//! [`detector::Detector`] looks at the steps and hands out [`report::Report`]s at the end; [`render`] makes findings of
+//! [`detector::Detector`] looks at the steps and hands out [`report::Report`]s at the end; [`builder`] makes findings of
 //! them. [`registry`] is the table of all detectors.
 
+pub mod allocations;
+pub mod builder;
 pub mod clock;
 pub mod coverage;
 pub mod detector;
@@ -16,7 +18,6 @@ pub mod locksets;
 pub mod race;
 pub mod region;
 pub mod registry;
-pub mod render;
 pub mod report;
 pub mod run;
 pub mod skeleton;
@@ -26,8 +27,9 @@ pub mod tree_clock;
 pub mod waiting;
 pub mod witness;
 
+pub use builder::finding;
 pub use detector::{Detector, End};
-pub use report::{Part, Report};
+pub use report::{Holding, Part, PartAction, Report, Subject};
 pub use skeleton::Ideal;
 pub use step::{Feed, Step};
 
@@ -40,6 +42,6 @@ pub fn run_on(trace: &MemoryTrace, detector: &mut dyn Detector) -> Vec<Report> {
     for event in &trace.events {
         detector.step(&feed.step(event));
     }
-    let names = feed.names();
-    detector.finish(&End { tables: &trace.tables, names: &names, events: feed.position() })
+    let events = feed.position();
+    detector.finish(&End { tables: &trace.tables, names: &feed.into_names(), events })
 }

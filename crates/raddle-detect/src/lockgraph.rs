@@ -4,7 +4,8 @@
 //! the same thread, lock, mode and held locks are one entry. Try and timed acquisitions do not block, so they hold but
 //! never ask. A thread that asked and never got the lock asks too ([`LockGraph::step`] looks at requests).
 
-use crate::report::Part;
+use crate::race::Site;
+use crate::report::Holding;
 use crate::step::{LockIx, Step, Sync};
 use raddle_trace::{Op, Patience, ThreadIx};
 use rustc_hash::FxHashMap;
@@ -31,8 +32,10 @@ pub struct Ask {
     pub wanted: Mode,
     /// Sorted.
     pub held: SmallVec<[Mode; 4]>,
+    /// The same, and where they were acquired the first time.
+    pub holding: Vec<Holding>,
     /// The first event of this kind.
-    pub first: Part,
+    pub first: Site,
 }
 
 impl Ask {
@@ -88,6 +91,7 @@ impl LockGraph {
         }
         self.index.insert(key.clone(), self.asks.len());
         let (thread, wanted, held) = key;
-        self.asks.push(Ask { thread, wanted, held, first: Part::of(step, "") });
+        let holding = step.held.iter().map(Holding::from).collect();
+        self.asks.push(Ask { thread, wanted, held, holding, first: Site::of(step) });
     }
 }

@@ -3,6 +3,7 @@
 use crate::detector::Detector;
 use crate::detectors::*;
 use crate::region::Regions;
+use raddle_findings::{Basis, Fidelity, Grade};
 
 /// What a detector promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,118 +29,112 @@ impl Promise {
     }
 }
 
+/// How a detector knows what it reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knows {
+    /// By a rule that is imprecise.
+    Rule,
+    /// Happens-before, in this run.
+    Unordered,
+    /// A schedule that executes what was observed.
+    Model,
+    /// It has happened in this run.
+    Observed,
+    /// It has happened, or a rule says so: that depends on the report.
+    ObservedOrRule,
+}
+
+impl Knows {
+    /// The bases of its reports.
+    pub fn bases(self) -> Vec<Basis> {
+        match self {
+            Knows::Rule => vec![Basis::rule()],
+            Knows::Unordered => vec![Basis::unordered()],
+            Knows::Model => vec![Basis::model(true, Fidelity::KeepsReads)],
+            Knows::Observed => vec![Basis::observed()],
+            Knows::ObservedOrRule => vec![Basis::observed(), Basis::rule()],
+        }
+    }
+}
+
 /// One line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub name: &'static str,
     /// Class of errors.
     pub class: &'static str,
-    /// Grade of its findings.
-    pub grade: &'static str,
+    pub knows: Knows,
     pub promise: Promise,
     /// In a few words, with the paper.
     pub about: &'static str,
 }
 
+impl Entry {
+    /// The grades of its findings, the best first.
+    pub fn grades(&self) -> Vec<Grade> {
+        let mut grades: Vec<Grade> = self.knows.bases().iter().map(Basis::grade).collect();
+        grades.sort_unstable_by(|a, b| b.cmp(a));
+        grades
+    }
+
+    /// The same for a table: `observed/suspected`.
+    pub fn grade_names(&self) -> String {
+        self.grades().into_iter().map(Grade::name).collect::<Vec<_>>().join("/")
+    }
+}
+
 const fn entry(
     name: &'static str,
     class: &'static str,
-    grade: &'static str,
+    knows: Knows,
     promise: Promise,
     about: &'static str,
 ) -> Entry {
-    Entry { name, class, grade, promise, about }
+    Entry { name, class, knows, promise, about }
 }
 
+use Knows::{Model, Observed, ObservedOrRule, Rule, Unordered};
 use Promise::{FirstIsSound, Imprecise, Sound, SoundWithWitness};
 
 pub const ENTRIES: &[Entry] = &[
-    entry("eraser", "data race", "suspected", Imprecise, "lockset discipline (Savage et al. 1997)"),
-    entry("eraser-ownership", "data race", "suspected", Imprecise, "lockset discipline with change of owner"),
-    entry("djit", "data race", "suspected", FirstIsSound, "vector clocks (Pozniansky, Schuster 2003)"),
-    entry("fasttrack", "data race", "suspected", FirstIsSound, "epochs (Flanagan, Freund 2009)"),
-    entry("racetrack", "data race", "suspected", Imprecise, "threadsets and locksets (Yu et al. 2005)"),
-    entry("goldilocks", "data race", "suspected", FirstIsSound, "growing locksets (Elmas et al. 2007)"),
-    entry("hb11", "data race", "suspected", FirstIsSound, "C/C++11 happens-before (Lidbury, Donaldson 2017)"),
-    entry(
-        "shb",
-        "data race",
-        "predicted",
-        SoundWithWitness,
-        "schedulable happens-before (Mathur et al. 2018)",
-    ),
-    entry("wcp", "data race", "suspected", FirstIsSound, "weak causal precedence (Kini et al. 2017)"),
-    entry("syncp", "data race", "predicted", SoundWithWitness, "sync-preserving races (Mathur et al. 2021)"),
-    entry("views", "high-level race", "suspected", Imprecise, "view consistency (Artho et al. 2003)"),
-    entry(
-        "correlated",
-        "high-level race",
-        "suspected",
-        Imprecise,
-        "variables used together (Lu et al. 2007)",
-    ),
-    entry("avio", "atomicity", "suspected", Imprecise, "access-interleaving invariants (Lu et al. 2006)"),
-    entry("atomizer", "atomicity", "suspected", Imprecise, "reduction R*N?L* (Flanagan, Freund 2004)"),
-    entry(
-        "velodrome",
-        "atomicity",
-        "confirmed",
-        Sound,
-        "transactional happens-before (Flanagan et al. 2008)",
-    ),
-    entry(
-        "aerodrome",
-        "atomicity",
-        "confirmed",
-        Sound,
-        "the same by vector clocks (Mathur, Viswanathan 2020)",
-    ),
-    entry(
-        "atomicsets",
-        "atomicity",
-        "suspected",
-        Imprecise,
-        "units of work on atomic sets (Hammer et al. 2008)",
-    ),
-    entry(
-        "goodlock",
-        "deadlock",
-        "suspected",
-        Imprecise,
-        "cycles in the lock graph (Havelund 2000; Agarwal 2005)",
-    ),
-    entry("lockdep", "deadlock", "suspected", Imprecise, "lock-dependency chains (Joshi et al. 2009)"),
-    entry("spd", "deadlock", "predicted", SoundWithWitness, "sync-preserving deadlocks (Tunç et al. 2023)"),
-    entry("waitfor", "deadlock", "confirmed", Sound, "deadlock at the end of the trace (wait-for graph)"),
-    entry("order", "order violation", "suspected", Imprecise, "pairs `a before b`, given or learnt"),
+    entry("eraser", "data race", Rule, Imprecise, "lockset discipline (Savage et al. 1997)"),
+    entry("eraser-ownership", "data race", Rule, Imprecise, "lockset discipline with change of owner"),
+    entry("djit", "data race", Unordered, FirstIsSound, "vector clocks (Pozniansky, Schuster 2003)"),
+    entry("fasttrack", "data race", Unordered, FirstIsSound, "epochs (Flanagan, Freund 2009)"),
+    entry("racetrack", "data race", Rule, Imprecise, "threadsets and locksets (Yu et al. 2005)"),
+    entry("goldilocks", "data race", Unordered, FirstIsSound, "growing locksets (Elmas et al. 2007)"),
+    entry("hb11", "data race", Unordered, FirstIsSound, "C/C++11 happens-before (Lidbury, Donaldson 2017)"),
+    entry("shb", "data race", Model, SoundWithWitness, "schedulable happens-before (Mathur et al. 2018)"),
+    entry("wcp", "data race", Rule, FirstIsSound, "weak causal precedence (Kini et al. 2017)"),
+    entry("syncp", "data race", Model, SoundWithWitness, "sync-preserving races (Mathur et al. 2021)"),
+    entry("views", "high-level race", Rule, Imprecise, "view consistency (Artho et al. 2003)"),
+    entry("correlated", "high-level race", Rule, Imprecise, "variables used together (Lu et al. 2007)"),
+    entry("avio", "atomicity", Rule, Imprecise, "access-interleaving invariants (Lu et al. 2006)"),
+    entry("atomizer", "atomicity", Rule, Imprecise, "reduction R*N?L* (Flanagan, Freund 2004)"),
+    entry("velodrome", "atomicity", Observed, Sound, "transactional happens-before (Flanagan et al. 2008)"),
+    entry("aerodrome", "atomicity", Observed, Sound, "the same by vector clocks (Mathur, Viswanathan 2020)"),
+    entry("atomicsets", "atomicity", Rule, Imprecise, "units of work on atomic sets (Hammer et al. 2008)"),
+    entry("goodlock", "deadlock", Rule, Imprecise, "cycles in the lock graph (Havelund 2000; Agarwal 2005)"),
+    entry("lockdep", "deadlock", Rule, Imprecise, "lock-dependency chains (Joshi et al. 2009)"),
+    entry("spd", "deadlock", Model, SoundWithWitness, "sync-preserving deadlocks (Tunç et al. 2023)"),
+    entry("waitfor", "deadlock", Observed, Sound, "deadlock at the end of the trace (wait-for graph)"),
+    entry("order", "order violation", Rule, Imprecise, "pairs `a before b`, given or learnt"),
     entry(
         "missedsignal",
         "missed signal",
-        "suspected/confirmed",
+        ObservedOrRule,
         Imprecise,
         "signals sent before their waiter came",
     ),
-    entry(
-        "blocked",
-        "blocked thread",
-        "suspected/confirmed",
-        Imprecise,
-        "threads blocked when the trace ends",
-    ),
+    entry("blocked", "blocked thread", ObservedOrRule, Imprecise, "threads blocked when the trace ends"),
     entry(
         "nonprogress",
         "non-progress",
-        "suspected",
+        Rule,
         Imprecise,
         "non-progress, livelock, starvation beyond a bound",
     ),
-    entry(
-        "contracts",
-        "contracts",
-        "suspected",
-        Imprecise,
-        "call sequences that must be atomic (Dias et al. 2017)",
-    ),
+    entry("contracts", "contracts", Rule, Imprecise, "call sequences that must be atomic (Dias et al. 2017)"),
 ];
 
 pub fn find(name: &str) -> Option<&'static Entry> {
@@ -150,7 +145,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub fn table() -> String {
     let mut text = format!("{:<17} {:<15} {:<19} {:<19} about\n", "name", "class", "grade", "promise");
     for entry in ENTRIES {
-        let Entry { name, class, grade, about, .. } = entry;
+        let Entry { name, class, about, .. } = entry;
+        let grade = entry.grade_names();
         text.push_str(&format!("{name:<17} {class:<15} {grade:<19} {:<19} {about}\n", entry.promise.text()));
     }
     text
@@ -161,7 +157,8 @@ pub fn markdown() -> String {
     let mut text =
         String::from("| name | class | grade | promise | about |\n| --- | --- | --- | --- | --- |\n");
     for entry in ENTRIES {
-        let Entry { name, class, grade, about, .. } = entry;
+        let Entry { name, class, about, .. } = entry;
+        let grade = entry.grade_names();
         text.push_str(&format!("| `{name}` | {class} | {grade} | {} | {about} |\n", entry.promise.text()));
     }
     text

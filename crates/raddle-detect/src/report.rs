@@ -1,15 +1,85 @@
-//! What detectors say, before it is written out for people.
+//! What detectors say: data that names threads, code and memory by the numbers of the trace.
 //!
-//! A [`Report`] names events by their places in the trace; [`crate::render`] turns it into a finding once the trace's
-//! tables are complete. Detectors report the same code locations once and count the rest ([`Reports`]).
+//! [`crate::builder`] turns a [`Report`] into a finding once the trace's tables are complete. Nothing here is a text, and no
+//! detector chooses a grade: it says what it has seen ([`Basis`]), and the grade follows. Detectors report the same code
+//! locations once and count the rest ([`Reports`]).
 
+use crate::race::{Site, Touch};
 use crate::skeleton::Ideal;
-use crate::step::{Step, VarIx};
-use raddle_findings::{Grade, Kind};
-use raddle_trace::{ContextIx, Event, LocationIx, ObjectId, ThreadIx};
+use crate::step::{Held, LockIx, Step, Sync, VarIx};
+use raddle_findings::{Basis, Detail, Kind, Role, Wait, What};
+use raddle_trace::{ContextIx, LocationIx, ObjectId, ThreadIx};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::borrow::Cow;
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    Variable(VarIx),
+    /// A lock, by its number: while the trace is read, that is all that a step says.
+    Lock(LockIx),
+    Object(ObjectId, What),
+}
+
+impl Subject {
+    /// What an access or a lock operation is about.
+    pub fn of(step: &Step<'_>) -> Option<Subject> {
+        match step.sync {
+            Sync::Acquire { lock, .. } | Sync::Release { lock, .. } => Some(Subject::Lock(lock)),
+            _ => step.vars.first().copied().map(Subject::Variable),
+        }
+    }
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartAction {
+    Accesses { touch: Touch, subject: Option<Subject> },
+    Waits { wait: Wait, subject: Subject, holder: Option<ThreadIx> },
+    Acquires { subject: Option<Subject>, read: bool },
+    SignalsNobody { subject: Subject },
+    Plays { role: Role, subject: Option<Subject> },
+}
+
+impl PartAction {
+    pub fn plays(role: Role) -> PartAction {
+        PartAction::Plays { role, subject: None }
+    }
+
+    pub fn subject(&self) -> Option<Subject> {
+        match *self {
+            PartAction::Accesses { subject, .. }
+            | PartAction::Acquires { subject, .. }
+            | PartAction::Plays { subject, .. } => subject,
+            PartAction::Waits { subject, .. } | PartAction::SignalsNobody { subject } => Some(subject),
+        }
+    }
+}
+
+/// A lock that a thread holds, and where it was acquired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Holding {
+    pub lock: Subject,
+    pub read: bool,
+    /// Unknown if the detector remembers sets of locks only.
+    pub location: LocationIx,
+    pub context: ContextIx,
+}
+
+impl Holding {
+    /// The place of the acquisition is not known.
+    pub fn somewhere(lock: LockIx) -> Holding {
+        let (location, context) = (LocationIx::UNKNOWN, ContextIx::ROOT);
+        Holding { lock: Subject::Lock(lock), read: false, location, context }
+    }
+}
+
+impl From<&Held> for Holding {
+    fn from(held: &Held) -> Holding {
+        let &Held { lock, read, location, context, .. } = held;
+        Holding { lock: Subject::Lock(lock), read, location, context }
+    }
+}
 
 /// One thread's part in a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,37 +89,43 @@ pub struct Part {
     pub context: ContextIx,
     /// Place of the event in the observed order.
     pub position: u64,
-    pub action: Cow<'static, str>,
+    pub action: PartAction,
+    /// Locks that the thread holds there, as far as the detector knows them.
+    pub held: Vec<Holding>,
 }
 
 impl Part {
-    pub fn of(step: &Step<'_>, action: impl Into<Cow<'static, str>>) -> Part {
-        Part::at(step.position, step.event, action)
+    pub fn holding(mut self, held: impl IntoIterator<Item = Holding>) -> Part {
+        self.held.extend(held);
+        self
     }
+}
 
-    pub fn at(position: u64, event: &Event, action: impl Into<Cow<'static, str>>) -> Part {
-        Part {
-            thread: event.thread,
-            location: event.location,
-            context: event.context,
-            position,
-            action: action.into(),
-        }
-    }
+/// What a reader has to know to judge a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// The thread that holds the awaited lock has ended.
+    HolderEnded(ThreadIx),
+    /// The wait was given up after its time limit.
+    WaitTimedOut(ThreadIx),
+    /// The search for lock cycles ended at a limit.
+    CyclesCut,
+    /// So many further reports of the detector were left out.
+    LeftOut(u64),
 }
 
 /// One possible error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub kind: Kind,
-    pub grade: Grade,
     /// Name of the detector.
     pub by: &'static str,
-    pub message: String,
-    /// Names of the memory or objects concerned.
-    pub objects: Vec<String>,
+    pub basis: Basis,
+    pub detail: Detail,
+    /// The memory or objects concerned.
+    pub objects: Vec<Subject>,
     pub parts: Vec<Part>,
-    pub notes: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// The reordering that leads to it, if the detector has one.
     pub witness: Option<Ideal>,
     /// How often the same locations were seen.
@@ -57,48 +133,45 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new(by: &'static str, kind: Kind, grade: Grade, message: impl Into<String>) -> Report {
+    pub fn new(by: &'static str, kind: Kind, basis: Basis) -> Report {
         Report {
             kind,
-            grade,
             by,
-            message: message.into(),
+            basis,
+            detail: Detail::None,
             objects: Vec::new(),
             parts: Vec::new(),
-            notes: Vec::new(),
+            remarks: Vec::new(),
             witness: None,
             occurrences: 1,
         }
     }
 
+    pub fn detail(mut self, detail: Detail) -> Report {
+        self.detail = detail;
+        self
+    }
+
+    /// Adds a part. What its action is about is one of the report's objects.
     pub fn part(mut self, part: Part) -> Report {
+        let subject = part.action.subject();
         self.parts.push(part);
+        self.objects(subject)
+    }
+
+    pub fn objects(mut self, subjects: impl IntoIterator<Item = Subject>) -> Report {
+        for subject in subjects {
+            if !self.objects.contains(&subject) {
+                self.objects.push(subject);
+            }
+        }
         self
     }
 
-    pub fn object(mut self, object: impl Into<String>) -> Report {
-        self.objects.push(object.into());
+    pub fn remark(mut self, remark: Remark) -> Report {
+        self.remarks.push(remark);
         self
     }
-
-    pub fn note(mut self, note: impl Into<String>) -> Report {
-        self.notes.push(note.into());
-        self
-    }
-}
-
-/// Texts of reports name things by tokens, because names are known only when the trace has been read:
-/// `{o:7}` an object, `{v:7}` a variable, `{t:7}` a thread. [`crate::render`] puts in the names.
-pub fn object(object: ObjectId) -> String {
-    format!("{{o:{}}}", object.0)
-}
-
-pub fn variable(var: VarIx) -> String {
-    format!("{{v:{}}}", var.0)
-}
-
-pub fn thread_token(thread: ThreadIx) -> String {
-    format!("{{t:{}}}", thread.0)
 }
 
 /// What makes two reports the same: locations, or objects where the trace has no locations.
@@ -143,7 +216,7 @@ impl Reports {
         if self.left_out > 0
             && let Some(last) = list.last_mut()
         {
-            last.notes.push(format!("{} further reports of this detector were left out", self.left_out));
+            last.remarks.push(Remark::LeftOut(self.left_out));
         }
         list
     }
@@ -158,9 +231,9 @@ impl Reports {
 }
 
 /// The key of a race: the two places, or the address if the trace has no places.
-pub fn place_key(places: &[(LocationIx, ContextIx)], fallback: u64) -> Key {
-    let mut key: Key = places.iter().map(|(location, _)| u64::from(location.0)).collect();
-    if places.iter().any(|(location, _)| *location == LocationIx::UNKNOWN) {
+pub fn place_key(sites: &[Site], fallback: u64) -> Key {
+    let mut key: Key = sites.iter().map(|site| u64::from(site.location.0)).collect();
+    if sites.iter().any(|site| site.location == LocationIx::UNKNOWN) {
         key.push(fallback | 1 << 63);
     }
     key

@@ -9,6 +9,7 @@ use raddle_trace::{EventSource, TraceError};
 pub struct Outcome {
     /// Reports of all detectors, in the order of the detectors.
     pub reports: Vec<Report>,
+    /// What the numbers in the reports stand for; [`crate::finding`] wants it.
     pub names: Names,
     pub events: u64,
     /// Accesses that were too large to be followed as a whole.
@@ -52,8 +53,10 @@ pub fn run(
             break;
         }
     }
-    let names = feed.names();
-    let end = End { tables: source.tables(), names: &names, events: feed.position() };
-    let reports = detectors.iter_mut().flat_map(|detector| detector.finish(&end)).collect();
-    Ok(Outcome { reports, names, events: feed.position(), truncated: feed.truncated() })
+    let (events, truncated) = (feed.position(), feed.truncated());
+    let mut names = feed.into_names();
+    let end = End { tables: source.tables(), names: &names, events };
+    let reports: Vec<Report> = detectors.iter_mut().flat_map(|detector| detector.finish(&end)).collect();
+    names.keep_allocations(&reports);
+    Ok(Outcome { reports, names, events, truncated })
 }

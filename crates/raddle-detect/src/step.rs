@@ -13,7 +13,10 @@
 //!   channel;
 //! * keeps the locks that each thread holds.
 
+use crate::allocations::{Allocation, Allocations, Moment};
 use crate::granules::{GRANULE_BYTES, Granule, Granules};
+use crate::report::{Report, Subject};
+use raddle_findings::What;
 use raddle_trace::{Addr, AtomicKind, ContextIx, Event, LocationIx, ObjectId, Op, ThreadIx};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -124,7 +127,9 @@ pub struct Feed {
     granules: Granules,
     var_addrs: Vec<Addr>,
     locks: FxHashMap<ObjectId, LockIx>,
-    lock_objects: Vec<ObjectId>,
+    lock_objects: Vec<(ObjectId, What)>,
+    allocations: Allocations,
+    forks: FxHashMap<ThreadIx, Fork>,
     channels: FxHashMap<(bool, u64), ChannelIx>,
     channel_count: u32,
     held: Vec<HeldLocks>,
@@ -160,11 +165,17 @@ impl Feed {
     }
 
     pub fn lock_object(&self, lock: LockIx) -> ObjectId {
-        self.lock_objects[lock.index()]
+        self.lock_objects[lock.index()].0
     }
 
-    pub fn names(&self) -> Names {
-        Names { vars: self.var_addrs.clone(), locks: self.lock_objects.clone() }
+    /// What the numbers of the steps so far stand for.
+    pub fn into_names(self) -> Names {
+        Names {
+            vars: self.var_addrs,
+            locks: self.lock_objects,
+            allocations: self.allocations,
+            forks: self.forks,
+        }
     }
 
     /// Looks up the variables of events that will come next, and returns them. Looking up many in a row, each
@@ -312,7 +323,7 @@ impl Feed {
 
     fn lock(&mut self, object: ObjectId) -> LockIx {
         *self.locks.entry(object).or_insert_with(|| {
-            self.lock_objects.push(object);
+            self.lock_objects.push((object, What::Mutex));
             LockIx(u32::try_from(self.lock_objects.len() - 1).expect("fewer than 2^32 locks"))
         })
     }
@@ -330,10 +341,13 @@ impl Feed {
         match event.op {
             Op::Lock { lock, flags } | Op::ReadLock { lock, flags } => {
                 let lock = self.lock(lock);
+                let read = matches!(event.op, Op::ReadLock { .. });
+                if flags.rwlock || read {
+                    self.lock_objects[lock.index()].1 = What::Rwlock;
+                }
                 if flags.nested || self.held[thread].iter().any(|held| held.lock == lock) {
                     return Sync::None;
                 }
-                let read = matches!(event.op, Op::ReadLock { .. });
                 let (location, context) = (event.location, event.context);
                 self.held[thread].push(Held { lock, read, position, location, context });
                 Sync::Acquire { lock, read }
@@ -360,21 +374,30 @@ impl Feed {
             }
             Op::Alloc { addr, size } => {
                 self.rebirth(addr, size);
+                let &Event { thread, location, context, .. } = event;
+                let (addr, bytes) = (addr.0, size);
+                self.allocations.push(Allocation { addr, bytes, position, thread, location, context });
                 Sync::None
             }
-            Op::Fork { child } => Sync::Fork(child),
+            Op::Fork { child } => {
+                let &Event { thread, location, context, .. } = event;
+                self.forks.insert(child, Fork { thread, location, context });
+                Sync::Fork(child)
+            }
             Op::Join { child } => Sync::Join(child),
             Op::Signal { cond: object }
             | Op::Broadcast { cond: object }
             | Op::BarrierEnter { barrier: object }
             | Op::SemPost { sem: object }
-            | Op::OnceEnd { once: object }
             | Op::Release { object } => Sync::Send(self.channel(false, object.0)),
             Op::Wait { cond: object, .. }
             | Op::BarrierExit { barrier: object }
             | Op::SemWait { sem: object }
-            | Op::OncePassed { once: object }
             | Op::Acquire { object } => Sync::Receive(self.channel(false, object.0)),
+            // The control word is an atomic as well: compilers look at the guards of function-local statics by an acquire
+            // load of their own.
+            Op::OnceEnd { once } => Sync::Send(self.channel(true, once.0)),
+            Op::OncePassed { once } => Sync::Receive(self.channel(true, once.0)),
             Op::FutexWake { word, .. } => Sync::Send(self.channel(false, word.0)),
             Op::FutexWait { word } => Sync::Receive(self.channel(false, word.0)),
             Op::Init { object, .. } | Op::Destroy { object, .. } => {
@@ -391,11 +414,21 @@ impl Feed {
     }
 }
 
-/// What dense numbers stand for, for messages after the pass.
+/// Who created a thread, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fork {
+    pub thread: ThreadIx,
+    pub location: LocationIx,
+    pub context: ContextIx,
+}
+
+/// What dense numbers stand for, for findings after the pass.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     vars: Vec<Addr>,
-    locks: Vec<ObjectId>,
+    locks: Vec<(ObjectId, What)>,
+    allocations: Allocations,
+    forks: FxHashMap<ThreadIx, Fork>,
 }
 
 impl Names {
@@ -403,8 +436,40 @@ impl Names {
         self.vars[var.index()]
     }
 
-    pub fn lock(&self, lock: LockIx) -> ObjectId {
-        self.locks[lock.index()]
+    /// The object of a lock, and whether it is a mutex or a read-write lock.
+    pub fn lock(&self, lock: LockIx) -> Subject {
+        let (object, what) = self.locks[lock.index()];
+        Subject::Object(object, what)
+    }
+
+    /// The object that a subject stands for. A variable is memory by its address.
+    pub fn object(&self, subject: Subject) -> (ObjectId, What) {
+        match subject {
+            Subject::Variable(var) => (ObjectId(self.var(var).0), What::Memory),
+            Subject::Lock(lock) => self.locks[lock.index()],
+            Subject::Object(object, what) => (object, what),
+        }
+    }
+
+    pub fn address(&self, subject: Subject) -> u64 {
+        self.object(subject).0.0
+    }
+
+    /// Keeps the allocations of what these reports are about, and forgets all others.
+    pub fn keep_allocations(&mut self, reports: &[Report]) {
+        let mut allocations = std::mem::take(&mut self.allocations);
+        allocations.keep(reports.iter().flat_map(|report| crate::builder::moments(report, self)));
+        self.allocations = allocations;
+    }
+
+    /// The block of the heap that a report means.
+    pub fn allocation(&self, moment: Moment) -> Option<&Allocation> {
+        self.allocations.get(moment)
+    }
+
+    /// Who created a thread.
+    pub fn fork(&self, thread: ThreadIx) -> Option<Fork> {
+        self.forks.get(&thread).copied()
     }
 }
 

@@ -6,10 +6,10 @@
 //! A detector that is sound without computing a reordering itself ([`crate::detectors::shb`]) gets its witnesses here:
 //! its races are sync-preserving, so the least [ideal](crate::skeleton) of the two accesses is one.
 
-use crate::report::Report;
+use crate::report::{Part, PartAction, Report};
 use crate::skeleton::{Ideal, Skeleton};
 use crate::step::{Feed, PerVar};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Kind, Wait};
 use raddle_trace::describe::location_text;
 use raddle_trace::schedule::{Block, Schedule, Step, StepKind, Stop, StopPlace};
 use raddle_trace::{Location, LocationIx, MemoryTrace, Op, Tables, ThreadIx};
@@ -17,7 +17,7 @@ use raddle_trace::{Location, LocationIx, MemoryTrace, Op, Tables, ThreadIx};
 /// Can [`complete`] find a witness for this report?
 fn lacks_witness(report: &Report) -> bool {
     report.witness.is_none()
-        && report.grade == Grade::Predicted
+        && matches!(report.basis, Basis::Model { .. })
         && report.kind == Kind::DataRace
         && report.parts.len() == 2
 }
@@ -74,8 +74,14 @@ pub fn complete(reports: &mut [Report], trace: &MemoryTrace) {
     }
 }
 
-/// The schedule of a report; `None` if it has no witness.
-pub fn schedule(report: &Report, trace: &MemoryTrace, about: &str) -> Option<Schedule> {
+/// The schedule of a report; `None` if it has no witness. `source` says where a location is in the source, or nothing: the
+/// comments of the steps, for people.
+pub fn schedule(
+    report: &Report,
+    trace: &MemoryTrace,
+    about: &str,
+    source: &mut dyn FnMut(LocationIx) -> String,
+) -> Option<Schedule> {
     let ideal = report.witness.as_ref()?;
     let mut schedule = Schedule::new(about);
     let mut ordinals = vec![0_u32; trace.tables.threads.len()];
@@ -85,25 +91,37 @@ pub fn schedule(report: &Report, trace: &MemoryTrace, about: &str) -> Option<Sch
         let ordinal = &mut ordinals[event.thread.index()];
         *ordinal += 1;
         let thread = schedule.intern(&trace.tables.threads[event.thread.index()].name);
-        let comment = schedule.intern(&code(&trace.tables, event.location));
+        let comment = schedule.intern(&source(event.location));
         let object = schedule.intern("");
         schedule.steps.push(Step { thread, ordinal: *ordinal, kind, failed, object, comment });
     }
     for part in &report.parts {
         let after = ordinals[part.thread.index()];
         let thread = schedule.intern(&trace.tables.threads[part.thread.index()].name);
-        let place = schedule.intern(&code(&trace.tables, part.location));
-        let comment = schedule.intern(&part.action);
+        let comment = schedule.intern(&source(part.location));
         if report.kind == Kind::Deadlock {
             let object = schedule.intern("");
-            let kind = StepKind::Lock;
-            schedule.blocks.push(Block { thread, ordinal: after + 1, kind, object, comment: place });
+            let kind = blocked_kind(trace, part);
+            schedule.blocks.push(Block { thread, ordinal: after + 1, kind, object, comment });
         } else {
             let occurrence = occurrence(trace, part.thread, part.location, part.position);
-            schedule.stops.push(Stop { thread, after, occurrence, place: StopPlace::Code(place), comment });
+            let place = StopPlace::Code(schedule.intern(&code(&trace.tables, part.location)));
+            schedule.stops.push(Stop { thread, after, occurrence, place, comment });
         }
     }
     Some(schedule)
+}
+
+/// The operation at which a deadlocked thread stands. A part may be at the request that precedes it.
+fn blocked_kind(trace: &MemoryTrace, part: &Part) -> StepKind {
+    let op = trace.events.get(part.position as usize).map(|event| event.op);
+    match (op.as_ref().and_then(StepKind::of), part.action) {
+        (Some((kind, _)), _) => kind,
+        (None, PartAction::Acquires { read: true, .. } | PartAction::Waits { wait: Wait::ReadLock, .. }) => {
+            StepKind::ReadLock
+        }
+        (None, _) => StepKind::Lock,
+    }
 }
 
 /// The how-manieth access of its place this is since the thread's last visible operation.

@@ -3,14 +3,14 @@
 mod common;
 
 use common::{cases, run, sections};
-use raddle_detect::Report;
 use raddle_detect::detectors::blocked::Blocked;
 use raddle_detect::detectors::goodlock::Goodlock;
 use raddle_detect::detectors::lockdep::Lockdep;
 use raddle_detect::detectors::missedsignal::MissedSignal;
 use raddle_detect::detectors::spd::Spd;
 use raddle_detect::detectors::waitfor::WaitFor;
-use raddle_findings::Grade;
+use raddle_detect::{PartAction, Report, Subject};
+use raddle_findings::{Grade, Wait};
 use raddle_trace::generate::{Shape, generate};
 use raddle_trace::model::{Model, Obstacle, Rules};
 use raddle_trace::{MemoryTrace, Op, Patience, ThreadIx};
@@ -27,17 +27,21 @@ fn shapes() -> Vec<Shape> {
 }
 
 /// Locks of each report, sorted.
-fn lock_sets(reports: &[Report]) -> BTreeSet<Vec<String>> {
+fn lock_sets(reports: &[Report]) -> BTreeSet<Vec<u64>> {
+    let lock = |subject: &Subject| match *subject {
+        Subject::Object(lock, _) => lock.0,
+        other => panic!("{other:?} is no lock"),
+    };
     let sorted = |report: &Report| {
-        let mut objects = report.objects.clone();
-        objects.sort();
-        objects
+        let mut locks: Vec<u64> = report.objects.iter().map(lock).collect();
+        locks.sort_unstable();
+        locks
     };
     reports.iter().map(sorted).collect()
 }
 
 /// Cycles of two and three requests, with gate locks and modes, by trying all.
-fn naive_cycles(trace: &MemoryTrace) -> BTreeSet<Vec<String>> {
+fn naive_cycles(trace: &MemoryTrace) -> BTreeSet<Vec<u64>> {
     struct Ask {
         thread: ThreadIx,
         lock: u64,
@@ -71,8 +75,8 @@ fn naive_cycles(trace: &MemoryTrace) -> BTreeSet<Vec<String>> {
                 && cycle[..place].iter().all(|other| other.thread != ask.thread && !gate(other, ask))
         });
         if ok {
-            let mut locks: Vec<String> = cycle.iter().map(|ask| format!("{{o:{}}}", ask.lock)).collect();
-            locks.sort();
+            let mut locks: Vec<u64> = cycle.iter().map(|ask| ask.lock).collect();
+            locks.sort_unstable();
             found.insert(locks);
         }
     };
@@ -94,7 +98,7 @@ fn goodlock_finds_the_cycles_and_lockdep_too() {
         for seed in 0..cases(60) {
             let trace = generate(shape, seed);
             let all = lock_sets(&run(&trace, &mut Goodlock::default()));
-            let short: BTreeSet<Vec<String>> = all.iter().filter(|locks| locks.len() <= 3).cloned().collect();
+            let short: BTreeSet<Vec<u64>> = all.iter().filter(|locks| locks.len() <= 3).cloned().collect();
             assert_eq!(short, naive_cycles(&trace), "shape {number}, seed {seed}");
             let chains = lock_sets(&run(&trace, &mut Lockdep::default()));
             if shape.rwlocks == 0 {
@@ -159,7 +163,29 @@ fn what_is_blocked_at_the_end_is_told() {
         let told: BTreeSet<ThreadIx> =
             reports.iter().flat_map(|report| &report.parts).map(|part| part.thread).collect();
         assert_eq!(told, expected, "seed {seed}");
-        assert!(reports.iter().all(|report| report.grade == Grade::Confirmed));
+        assert!(reports.iter().all(|report| report.basis.grade() == Grade::Observed));
+        for part in reports.iter().flat_map(|report| &report.parts) {
+            let &(_, lock) = pending.iter().find(|(who, _)| *who == part.thread).expect("it waits");
+            let PartAction::Waits { subject: Subject::Object(told, _), holder: Some(by), .. } = part.action
+            else {
+                panic!("seed {seed}: {:?}", part.action)
+            };
+            assert_eq!((told.0, Some(by)), (lock, holder(lock)), "seed {seed}");
+            let held: BTreeSet<u64> = sections
+                .iter()
+                .filter(|s| s.thread == part.thread && s.release.is_none())
+                .map(|s| s.lock.0)
+                .collect();
+            let told: BTreeSet<u64> = part
+                .held
+                .iter()
+                .map(|held| match held.lock {
+                    Subject::Object(lock, _) => lock.0,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(told, held, "seed {seed}");
+        }
         deadlocks += reports.len();
         // Whoever waits and is not in a cycle waits for a holder that is itself stuck: blocked says so.
         let rest: BTreeSet<ThreadIx> = pending
@@ -234,7 +260,7 @@ fn waits_that_are_never_woken_are_told() {
         let blocked = run(&trace, &mut Blocked::default());
         let told: BTreeSet<ThreadIx> = blocked
             .iter()
-            .filter(|report| report.message.contains("condition"))
+            .filter(|report| matches!(report.parts[0].action, PartAction::Waits { wait: Wait::Signal, .. }))
             .map(|report| report.parts[0].thread)
             .collect();
         assert_eq!(told, waiting.iter().map(|(thread, _)| *thread).collect(), "seed {seed}");

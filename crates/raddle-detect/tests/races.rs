@@ -14,7 +14,9 @@ use raddle_detect::detectors::syncp::Syncp;
 use raddle_detect::detectors::wcp::Wcp;
 use raddle_detect::race::Races;
 use raddle_trace::generate::{Shape, generate};
-use raddle_trace::{MemoryTrace, Op};
+use raddle_trace::{
+    AccessFlags, Addr, AtomicKind, ContextIx, Event, LocationIx, MemoryTrace, ObjectId, Op, Order, ThreadIx,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn positions(races: &Races) -> BTreeSet<u64> {
@@ -463,4 +465,63 @@ fn hb11_is_happens_before_of_c11() {
         different += usize::from(positions(hb11.races()) != positions(djit.races()));
     }
     assert!(different > 20, "weak orders should matter");
+}
+
+/// What makes `unordered` right for all of the family: their order contains that of C and C++11.
+#[test]
+fn what_the_others_find_is_unordered_for_hb11_too() {
+    let mut found = 0;
+    let weak = Shape { atomics: 2, weak_orders: true, ..Shape::everything(4, 120) };
+    for seed in 0..cases(200) {
+        for shape in [&weak, &Shape::everything(4, 120)] {
+            let trace = generate(shape, seed);
+            let (mut hb11, mut djit) = (Hb11::keep_all(), Djit::keep_all());
+            let (mut fasttrack, mut goldilocks) = (FastTrack::keep_all(), Goldilocks::keep_all());
+            run(&trace, &mut hb11);
+            run(&trace, &mut djit);
+            run(&trace, &mut fasttrack);
+            run(&trace, &mut goldilocks);
+            let exact = positions(hb11.races());
+            for others in [djit.races(), fasttrack.races(), goldilocks.races()] {
+                assert!(positions(others).is_subset(&exact), "seed {seed}");
+                found += positions(others).len();
+            }
+        }
+    }
+    assert!(found > 1000, "{found}");
+}
+
+/// A compiler asks whether a function-local static is made by an acquire load of its guard: no operation of its own.
+#[test]
+fn the_guard_of_a_static_orders_for_all() {
+    let mut trace = MemoryTrace { tables: Default::default(), events: Vec::new() };
+    let other = trace.tables.add_thread(Some(ThreadIx::MAIN));
+    let (guard, value) = (Addr(0x100), Addr(0x108));
+    let load = |addr| Op::Atomic {
+        addr,
+        size: 1,
+        kind: AtomicKind::Load,
+        order: Order::Acquire,
+        read: 1,
+        written: 0,
+    };
+    let plain = AccessFlags::default();
+    for (thread, op) in [
+        (ThreadIx::MAIN, Op::Fork { child: other }),
+        (ThreadIx::MAIN, Op::OnceBegin { once: ObjectId(guard.0) }),
+        (ThreadIx::MAIN, Op::Write { addr: value, size: 8, flags: plain }),
+        (ThreadIx::MAIN, Op::OnceEnd { once: ObjectId(guard.0) }),
+        (other, load(guard)),
+        (other, Op::Read { addr: value, size: 8, flags: plain }),
+    ] {
+        trace.events.push(Event { thread, location: LocationIx::UNKNOWN, context: ContextIx::ROOT, op });
+    }
+    assert!(run(&trace, &mut Hb11::default()).is_empty());
+    assert!(run(&trace, &mut Djit::default()).is_empty());
+    assert!(run(&trace, &mut FastTrack::default()).is_empty());
+    assert!(run(&trace, &mut Goldilocks::default()).is_empty());
+    assert!(run(&trace, &mut Shb::default()).is_empty());
+    assert!(run(&trace, &mut Syncp::new()).is_empty());
+    trace.events.remove(4);
+    assert_eq!(run(&trace, &mut Djit::default()).len(), 1);
 }

@@ -184,11 +184,12 @@ fn spd_equals_its_twin(trace: &MemoryTrace, case: &str) -> usize {
     for event in &trace.events {
         raddle_detect::Detector::step(&mut spd, &feed.step(event));
     }
-    let names = feed.names();
+    let names = feed.into_names();
     let end = raddle_detect::End { tables: &trace.tables, names: &names, events: 0 };
     raddle_detect::Detector::finish(&mut spd, &end);
     let locks_of = |deadlock: &SpdDeadlock| {
-        let mut locks: Vec<u64> = deadlock.parts.iter().map(|part| names.lock(part.1).0).collect();
+        let mut locks: Vec<u64> =
+            deadlock.parts.iter().map(|part| names.address(names.lock(part.1))).collect();
         locks.sort_unstable();
         locks
     };

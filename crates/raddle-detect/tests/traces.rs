@@ -6,7 +6,7 @@
 use raddle_detect::detectors::contracts;
 use raddle_detect::detectors::order::{OrderFacts, parse_pairs};
 use raddle_detect::region::Regions;
-use raddle_detect::registry::{ENTRIES, Settings, create};
+use raddle_detect::registry::{ENTRIES, Settings, create, find};
 use raddle_trace::MemoryTrace;
 use raddle_trace::std_format::StdReader;
 use std::collections::BTreeSet;
@@ -47,8 +47,11 @@ fn every_trace_gets_its_verdict() {
         let mut detector =
             create(name, &settings(&text)).unwrap_or_else(|| panic!("{file}: no detector {name}"));
         let reports = raddle_detect::run_on(&trace, &mut *detector);
-        let kinds: BTreeSet<String> =
-            reports.iter().map(|report| raddle_findings::kind_name(report.kind).to_owned()).collect();
+        let kinds: BTreeSet<String> = reports.iter().map(|report| report.kind.name().to_owned()).collect();
+        let grades = find(name).expect("a detector").grades();
+        for report in &reports {
+            assert!(grades.contains(&report.basis.grade()), "{file}: {:?}", report.basis);
+        }
         let right = if expected == "clean" { kinds.is_empty() } else { kinds.contains(expected) };
         if !right {
             wrong.push(format!("{file}: expected {expected}, got {kinds:?}"));

@@ -8,14 +8,23 @@ use std::collections::{BTreeMap, HashSet};
 pub enum Ending {
     Exit(i32),
     Signal(i32),
-    /// Operations in which threads wait, sorted: `lock bank.c:20`.
-    Deadlock(Vec<String>),
+    /// Operations in which threads wait, sorted.
+    Deadlock(Vec<Blocked>),
     /// Nothing moved any more: what the threads were doing, sorted.
     Stuck(Vec<String>),
     /// It made more threads than a steered run can follow.
     TooManyThreads,
     /// It took too long: what the threads were doing, if that is known.
     TimedOut(Vec<String>),
+}
+
+/// Where a deadlocked thread waits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+pub struct Blocked {
+    /// Word of the operation.
+    pub operation: String,
+    /// Place in the code: `module+0x1234`.
+    pub site: String,
 }
 
 impl Ending {
@@ -29,6 +38,8 @@ impl Ending {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub struct Observation {
     pub ending: Ending,
+    /// Where it crashed, if it did: crashes at different places are different errors.
+    pub place: String,
     pub stdout: Vec<u8>,
 }
 
@@ -109,10 +120,16 @@ mod tests {
     #[test]
     fn the_lowest_run_is_the_first() {
         let mut campaign = Campaign::default();
-        let seen = Observation { ending: Ending::Exit(0), stdout: b"1\n".to_vec() };
+        let seen = Observation { ending: Ending::Exit(0), place: String::new(), stdout: b"1\n".to_vec() };
         assert!(campaign.add(7, 70, 5, 1, seen.clone()));
         assert!(!campaign.add(3, 30, 9, 1, seen));
-        assert!(campaign.add(4, 40, 2, 3, Observation { ending: Ending::Signal(6), stdout: Vec::new() }));
+        assert!(campaign.add(
+            4,
+            40,
+            2,
+            3,
+            Observation { ending: Ending::Signal(6), place: String::new(), stdout: Vec::new() }
+        ));
         let outcomes = campaign.outcomes();
         assert_eq!((outcomes[0].1.first_seed, outcomes[0].1.count), (30, 2));
         assert_eq!((campaign.errors(), campaign.distinct(), campaign.runs()), (1, 2, 3));

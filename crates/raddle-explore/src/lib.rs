@@ -5,6 +5,6 @@ pub mod estimate;
 pub mod shrink;
 pub mod strategy;
 
-pub use campaign::{Campaign, Ending, Observation, Seen};
+pub use campaign::{Blocked, Campaign, Ending, Observation, Seen};
 pub use estimate::Estimate;
 pub use strategy::Strategy;

@@ -1,43 +1,30 @@
-//! A finding: one error, with its grade, the threads that take part in it, and how to make it happen again.
+//! A finding: one error, the threads that take part in it, and how it is known. Data only; the sentences are in
+//! `raddle-report`, and no decision is ever taken on a text.
 
+use crate::action::Action;
+use crate::basis::{Basis, Ended, Grade};
+use crate::id;
+use crate::kind::Kind;
+use crate::object::Object;
 use serde::{Deserialize, Serialize};
 
-/// How sure we are. The grades are never mixed up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Grade {
-    /// A detector that is imprecise by design says so.
-    Suspected,
-    /// A schedule exists in the model of the trace, but it has not been made to happen.
-    Predicted,
-    /// It was made to happen under a stored schedule, or was observed to happen.
-    Confirmed,
+/// A thread, called the same in every command.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Thread {
+    /// Spawn path: `1` is the main thread, `1.2` its second child. Empty: not known.
+    pub path: String,
+    /// The function that it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The name that the program gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
-/// What went wrong: the survey's taxonomy, refined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    DataRace,
-    UseAfterFree,
-    HighLevelRace,
-    AtomicityViolation,
-    OrderViolation,
-    Deadlock,
-    /// Locks are taken in an order that can close a cycle.
-    LockOrder,
-    MissedSignal,
-    BlockedThread,
-    Livelock,
-    Starvation,
-    NonProgress,
-    ContractViolation,
-    /// Unlock of a lock not held, destroyed while held, ...
-    LockMisuse,
-    ThreadLeak,
-    Crash,
-    AssertionFailure,
-    PropertyViolation,
+impl Thread {
+    pub fn at(path: impl Into<String>) -> Thread {
+        Thread { path: path.into(), entry: None, name: None }
+    }
 }
 
 /// One stack frame, innermost first in a stack.
@@ -54,98 +41,239 @@ pub struct Frame {
     /// Module and offset, for what could not be symbolised; `L12` for a location of a converted trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
+    /// The line as it was when the finding was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Code of the standard library or of another library that the user did not write.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub library: bool,
+}
+
+/// The frame that a person should look at first: the innermost one of the user's own code that has a place, else the
+/// innermost one with a place.
+pub fn headline_frame(stack: &[Frame]) -> Option<&Frame> {
+    let placed = |frame: &&Frame| frame.file.is_some() && frame.line.is_some();
+    stack.iter().filter(placed).find(|frame| !frame.library).or_else(|| stack.iter().find(placed))
 }
 
 /// A lock held by a party, and where it was acquired.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HeldLock {
-    pub lock: String,
+    pub lock: Object,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acquired: Vec<Frame>,
 }
 
 /// One thread's part in a finding.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Party {
-    /// Stable thread name (spawn path).
-    pub thread: String,
-    /// What it does: "writes 4 bytes", "waits for mutex `m` held by 1.2", ...
-    pub action: String,
+    pub thread: Thread,
+    pub action: Action,
     pub stack: Vec<Frame>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<HeldLock>,
+    /// Who created the thread, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Box<Creation>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Creation {
+    pub by: Thread,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<Frame>,
+}
+
+impl Party {
+    pub fn new(thread: Thread, action: Action, stack: Vec<Frame>) -> Party {
+        Party { thread, action, stack, locks: Vec::new(), created: None }
+    }
+}
+
+/// A misuse of a primitive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Misuse {
+    UnlockNotHeld,
+    ReadUnlockNotHeld,
+    DoubleLock,
+    DestroyedHeld,
+    /// The runtime reports something that this version does not know, by number.
+    Unknown(u32),
+}
+
+/// A failed assertion.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Assertion {
+    pub expression: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+}
+
+/// What a finding of one kind has beyond its parties.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "kebab-case")]
+pub enum Detail {
+    #[default]
+    None,
+    /// A race that a lockset detector reports: no lock protects all accesses.
+    NoCommonLock,
+    /// Lock misuse.
+    Misuse { misuse: Misuse },
+    /// A crash or a failed assertion.
+    Crash {
+        signal: i32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        assertion: Option<Assertion>,
+        /// The address whose access failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<u64>,
+    },
+    /// How the process ended, where that is the error.
+    Ending { ended: Ended },
+    /// A contract, by its line in the contracts' file.
+    Contract { line: u32 },
+    /// How often two variables are used together.
+    Together { times: u64 },
+    /// How often others acquired the lock, or how many steps went by without progress.
+    Without { progress_steps: u64 },
+    /// A missed signal: does the waiting thread still wait at the end, or was it woken later?
+    MissedSignal { still_waits: bool },
+    /// The trace itself ends in it.
+    AtEndOfTrace,
+    /// An atomicity violation: the unserialisable pattern, such as `read write read`.
+    Pattern { accesses: String },
+    /// A region whose steps cannot be moved together into one: it acquires, or makes an access that may race, after its
+    /// commit point.
+    NotReducible,
+    /// A cycle of regions that no serial order explains, by the number of regions and of steps outside of any; 0: not
+    /// known.
+    Cycle { regions: u64 },
+    /// Something that a program or model reports in its own words (a Scheme finding, a property's name).
+    Words { text: String },
+}
+
+/// What a reader has to know to judge the finding.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "remark", rename_all = "kebab-case")]
+pub enum Remark {
+    AlsoFoundBy {
+        detectors: Vec<String>,
+    },
+    /// The same places were seen so many times.
+    Occurrences {
+        times: u64,
+    },
+    /// Who came first in the observed run.
+    ObservedOrder {
+        first: String,
+        then: String,
+        events: (u64, u64),
+    },
+    /// What the other thread did was pushed out of its history.
+    HistoryLost,
+    /// Further reports of the detector were left out.
+    LeftOut {
+        reports: u64,
+    },
+    /// The thread that holds the awaited lock has ended.
+    HolderEnded {
+        thread: String,
+    },
+    /// The wait was given up after its time limit.
+    WaitTimedOut {
+        thread: String,
+    },
+    /// The search for lock cycles ended at a limit.
+    CyclesCut,
+    /// The check of a condition was made without the lock that protects it.
+    CheckedWithoutLock {
+        thread: String,
+        frame: Box<Frame>,
+    },
+    /// The program of the finding was changed by it: this race leads to the crash with this id.
+    Leads {
+        to: String,
+    },
+}
+
+/// How often explored runs ended like this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Seen {
+    pub count: u64,
+    pub runs: u64,
+    pub first_run: u64,
+    pub seed: u64,
 }
 
 /// One error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Stable across runs: derived from kind and code locations, see [`Finding::fingerprint`].
+    /// Stable across runs and small changes of the source, see [`crate::id`].
     pub id: String,
     pub kind: Kind,
-    pub grade: Grade,
     /// Name of the detector or check.
     pub by: String,
-    /// One sentence.
-    pub message: String,
-    /// The memory or objects concerned: `counter`, `mutex at pool+0x10`, ...
+    pub basis: Basis,
+    /// The memory or objects concerned, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objects: Vec<String>,
+    pub objects: Vec<Object>,
     pub parties: Vec<Party>,
-    /// Further sentences: what the observed run did instead, what was not explored, ...
+    #[serde(default)]
+    pub detail: Detail,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Path of the schedule that shows it, if there is one.
+    pub remarks: Vec<Remark>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+    /// Path of the schedule that shows it, if one is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
 }
 
 impl Finding {
-    pub fn new(kind: Kind, grade: Grade, by: &str, message: String, parties: Vec<Party>) -> Finding {
+    /// A finding about the objects of its parties' actions.
+    pub fn new(kind: Kind, by: &str, basis: Basis, parties: Vec<Party>, detail: Detail) -> Finding {
+        let mut objects: Vec<Object> = Vec::new();
+        for object in parties.iter().filter_map(|party| party.action.object()) {
+            if !objects.contains(object) {
+                objects.push(object.clone());
+            }
+        }
+        Finding::about(kind, by, basis, objects, parties, detail)
+    }
+
+    pub fn about(
+        kind: Kind,
+        by: &str,
+        basis: Basis,
+        objects: Vec<Object>,
+        parties: Vec<Party>,
+        detail: Detail,
+    ) -> Finding {
         let mut finding = Finding {
             id: String::new(),
             kind,
-            grade,
             by: by.to_owned(),
-            message,
-            objects: Vec::new(),
+            basis,
+            objects,
             parties,
-            notes: Vec::new(),
+            detail,
+            remarks: Vec::new(),
+            seen: None,
             schedule: None,
         };
-        finding.id = finding.fingerprint();
+        finding.id = id::of(&finding);
         finding
     }
 
-    /// A short id from the kind and the innermost code locations of the parties, independent of their order, of
-    /// addresses and of thread numbering, so that two runs can be compared.
-    pub fn fingerprint(&self) -> String {
-        let mut places: Vec<String> = self.parties.iter().map(|party| place(&party.stack)).collect();
-        places.sort();
-        let mut text = serde_json::to_string(&self.kind).unwrap_or_default();
-        for place in places {
-            text.push('\n');
-            text.push_str(&place);
-        }
-        format!("{:08x}", fnv1a(text.as_bytes()) as u32 ^ (fnv1a(text.as_bytes()) >> 32) as u32)
+    /// How sure we are: a function of the basis.
+    pub fn grade(&self) -> Grade {
+        self.basis.grade()
     }
-}
-
-fn place(stack: &[Frame]) -> String {
-    let Some(frame) = stack.iter().find(|frame| frame.file.is_some()).or(stack.first()) else {
-        return String::new();
-    };
-    match (&frame.file, frame.line, &frame.raw) {
-        (Some(file), line, _) => {
-            let name = file.rsplit('/').next().unwrap_or(file);
-            format!("{name}:{}:{}", line.unwrap_or(0), frame.function.as_deref().unwrap_or(""))
-        }
-        (None, _, Some(raw)) => raw.clone(),
-        (None, _, None) => frame.function.clone().unwrap_or_default(),
-    }
-}
-
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

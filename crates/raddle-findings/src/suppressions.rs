@@ -16,7 +16,8 @@
 //!
 //! A finding is suppressed if one of its parties matches.
 
-use crate::finding::{Finding, Frame, Kind};
+use crate::finding::{Finding, Frame};
+use crate::kind::Kind;
 use crate::pattern::Pattern;
 use std::path::Path;
 
@@ -131,10 +132,7 @@ fn meaning(kind: &str) -> Option<(Option<Vec<Kind>>, Reach)> {
         "thread" => (Some(vec![Kind::ThreadLeak]), Reach::AllFrames),
         "signal" => (Some(Vec::new()), Reach::AllFrames),
         "called_from_lib" => (None, Reach::TopModules),
-        other => {
-            let kind: Kind = serde_json::from_value(other.into()).ok()?;
-            (Some(vec![kind]), Reach::AllFrames)
-        }
+        other => (Some(vec![Kind::from_name(other)?]), Reach::AllFrames),
     })
 }
 
@@ -147,7 +145,11 @@ impl Suppression {
         match self.reach {
             Reach::AllFrames => {
                 finding.parties.iter().flat_map(|party| &party.stack).any(|frame| self.matches_frame(frame))
-                    || finding.objects.iter().any(|object| self.pattern.matches(object))
+                    || finding
+                        .objects
+                        .iter()
+                        .filter_map(|object| object.name.as_deref())
+                        .any(|name| self.pattern.matches(name))
             }
             Reach::TopFrames => tops().any(|frame| self.matches_frame(frame)),
             Reach::TopModules => tops().any(|frame| self.pattern.matches(module(frame))),
@@ -169,29 +171,30 @@ fn module(frame: &Frame) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Grade, Party};
+    use crate::action::{Access, Action};
+    use crate::basis::Basis;
+    use crate::finding::{Detail, Party, Thread};
+    use crate::object::{Object, What};
 
     fn frame(function: &str, file: &str, module: &str) -> Frame {
         Frame {
             function: Some(function.into()),
             file: Some(file.into()),
             line: Some(3),
-            column: None,
             raw: Some(format!("{module}+0x10")),
+            ..Frame::default()
         }
     }
 
     fn finding(kind: Kind) -> Finding {
-        let party = |top: &str| Party {
-            thread: "1.1".into(),
-            action: "writes 4 bytes".into(),
-            stack: vec![frame(top, "/src/bank.c", "libbank.so.1"), frame("worker", "/src/main.c", "app")],
-            locks: Vec::new(),
+        let party = |top: &str| {
+            let stack =
+                vec![frame(top, "/src/bank.c", "libbank.so.1"), frame("worker", "/src/main.c", "app")];
+            Party::new(Thread::at("1.1"), Action::access(Access::Write), stack)
         };
         let parties = vec![party("withdraw"), party("deposit")];
-        let mut finding = Finding::new(kind, Grade::Confirmed, "fasttrack", "a race".into(), parties);
-        finding.objects.push("balance".into());
-        finding
+        let objects = vec![Object::named("balance", What::Memory)];
+        Finding::about(kind, "fasttrack", Basis::unordered(), objects, parties, Detail::None)
     }
 
     fn suppressed(text: &str, kind: Kind) -> bool {

@@ -1,14 +1,18 @@
-//! From candidates to findings: names, stacks, sentences.
+//! From candidates to findings: who does what to which object, and how close the schedule stays to the observed run.
 
-use crate::candidate::{Candidate, CandidateKind, Party};
-use crate::names::Names;
+use crate::candidate::{Candidate, CandidateKind, Party, Role};
+use crate::ids::Pos;
 use crate::prediction::Prediction;
+use crate::program::Program;
 use crate::witness::{Fidelity, Witness};
-use raddle_findings::{Finding, Frame, Grade, HeldLock, Kind};
+use raddle_findings::naming::Namer;
+use raddle_findings::{
+    Access, Action, Basis, Detail, Finding, HeldLock, Kind, Object, Place, Remark, Wait, What, headline_frame,
+};
 use raddle_trace::model::EventIx;
 use raddle_trace::schedule::StepKind;
-use raddle_trace::symbols::{CodeFrame, Symbolizer};
-use raddle_trace::{MemoryTrace, Op};
+use raddle_trace::{MemoryTrace, ObjectId, Op, ThreadIx};
+use rustc_hash::FxHashMap;
 
 /// What findings of this crate are made `by`.
 pub const BY: &str = "predict";
@@ -26,198 +30,293 @@ impl CandidateKind {
 }
 
 impl Prediction {
-    /// A candidate in words, graded *predicted*: whoever replays it may raise the grade.
-    pub fn finding(&self, trace: &MemoryTrace, symbols: &mut Symbolizer, candidate: &Candidate) -> Finding {
-        let mut words = Words { prediction: self, trace, symbols };
-        let parties = candidate.parties.iter().map(|party| words.party(candidate, party)).collect();
-        let message = words.message(candidate);
-        let objects = words.objects(candidate);
-        let mut finding = Finding::new(candidate.kind.finding_kind(), Grade::Predicted, BY, message, parties);
-        finding.objects = objects;
-        finding.notes.push(how(&candidate.witness));
-        finding.notes.extend(words.observed(candidate));
+    /// A candidate as a finding that the model of the trace allows: whoever replays it may know more.
+    pub fn finding(&self, trace: &MemoryTrace, namer: &mut Namer, candidate: &Candidate) -> Finding {
+        self.finding_of(trace, namer, candidate, &candidate.parties, &candidate.witness)
+    }
+
+    /// The same with the parties and the witness of one of the candidate's alternatives.
+    pub fn finding_of(
+        &self,
+        trace: &MemoryTrace,
+        namer: &mut Namer,
+        candidate: &Candidate,
+        parties: &[Party],
+        witness: &Witness,
+    ) -> Finding {
+        let mut builder = Builder { trace, namer };
+        let mut told: Vec<raddle_findings::Party> =
+            parties.iter().map(|party| builder.party(parties, party)).collect();
+        let fidelity = if self.knows_memory {
+            fidelity(trace, &self.program, parties, witness)
+        } else {
+            Fidelity::Unknown
+        };
+        let basis = Basis::model(fidelity == Fidelity::KeepsReads, fidelity);
+        let mut remarks: Vec<Remark> = builder.observed(candidate.kind, parties).into_iter().collect();
+        let mut detail = Detail::None;
+        if candidate.kind == CandidateKind::MissedSignal
+            && let [waiter] = parties
+        {
+            detail = Detail::MissedSignal { still_waits: true };
+            if let Some(signal) = missed_signal(trace, &self.program, waiter, witness) {
+                told.push(builder.signaller(signal));
+                remarks.extend(builder.unlocked_check(waiter, signal));
+            }
+        }
+        let mut finding = Finding::new(candidate.kind.finding_kind(), BY, basis, told, detail);
+        finding.remarks = remarks;
         finding
     }
 }
 
-fn how(witness: &Witness) -> String {
-    match witness.fidelity {
-        Fidelity::KeepsReads => {
-            "the schedule leaves out events of the observed run; every read sees the write it saw there"
-                .to_owned()
-        }
-        Fidelity::KeepsEarlierReads => {
-            "the schedule leaves out events of the observed run; up to the last stretch of \
-                                        each thread every read sees the write it saw there"
-                .to_owned()
-        }
-        Fidelity::KeepsOrder => {
-            "the schedule leaves out events of the observed run; some reads see other writes than there"
-                .to_owned()
-        }
-        Fidelity::Reordered => format!(
-            "the schedule follows the observed run and then takes {} step{} in another order",
-            witness.then.len(),
-            if witness.then.len() == 1 { "" } else { "s" }
-        ),
-    }
-}
-
-struct Words<'a> {
-    prediction: &'a Prediction,
+struct Builder<'a> {
     trace: &'a MemoryTrace,
-    symbols: &'a mut Symbolizer,
+    namer: &'a mut Namer,
 }
 
-impl Words<'_> {
-    fn names(&self) -> &Names {
-        &self.prediction.names
+impl Builder<'_> {
+    fn op(&self, event: EventIx) -> Op {
+        self.trace.events[event.index()].op
     }
 
-    fn op(&self, event: EventIx) -> &Op {
-        &self.trace.events[event.index()].op
+    fn stack(&mut self, event: EventIx) -> Vec<raddle_findings::Frame> {
+        let event = &self.trace.events[event.index()];
+        self.namer.stack_of(&self.trace.tables, event.location, event.context)
     }
 
-    fn stack(&mut self, event: EventIx) -> Vec<Frame> {
-        let frames = self.symbols.stack_of(&self.trace.tables, &self.trace.events[event.index()]);
-        frames.into_iter().map(frame).collect()
+    fn memory(&mut self, address: u64) -> Option<Object> {
+        Some(self.namer.memory(&self.trace.tables, address))
     }
 
-    /// An address in words: variable, allocation, place in a module, number.
-    fn memory(&mut self, addr: u64) -> String {
-        if let Some(variable) = self.symbols.variable(addr) {
-            return variable.to_string();
+    fn object(&mut self, op: &Op) -> Option<Object> {
+        if let Op::Join { child } | Op::JoinFailed { child } = *op {
+            let thread = self.namer.thread(&self.trace.tables, child);
+            return Some(Object { name: None, what: What::Thread, place: Place::Thread { thread } });
         }
-        self.names().memory(&self.trace.tables, addr).unwrap_or_else(|| format!("{addr:#x}"))
+        let (object, what) = object_of(op)?;
+        Some(self.namer.object(&self.trace.tables, object, what))
     }
 
-    fn object(&mut self, event: EventIx) -> String {
-        let op = *self.op(event);
-        if let Some(addr) = object_address(&op)
-            && let Some(variable) = self.symbols.variable(addr)
-        {
-            return variable.to_string();
-        }
-        self.names().object_of(&self.trace.tables, &op)
-    }
-
-    fn action(&mut self, party: &Party) -> String {
-        let op = *self.op(party.event);
-        let bytes = |size: u64| format!("{size} byte{}", if size == 1 { "" } else { "s" });
-        match op {
-            Op::Read { addr, size, .. } => {
-                format!("reads {} of `{}`", bytes(size.into()), self.memory(addr.0))
-            }
-            Op::Write { addr, size, .. } => {
-                format!("writes {} of `{}`", bytes(size.into()), self.memory(addr.0))
-            }
-            Op::Atomic { addr, size, kind, .. } => {
-                let verb = if kind.writes() { "atomically writes" } else { "atomically reads" };
-                format!("{verb} {} of `{}`", bytes(size.into()), self.memory(addr.0))
-            }
-            Op::Free { addr } => format!("releases the memory at `{}`", self.memory(addr.0)),
-            _ => self.waits(party.event),
-        }
-    }
-
-    fn waits(&mut self, event: EventIx) -> String {
-        let object = self.object(event);
-        match self.op(event) {
-            Op::Join { .. } => format!("waits for thread {object} to end"),
-            Op::Wait { .. } => format!("waits for a signal on condition `{object}`"),
-            Op::SemWait { .. } | Op::SemRequest { .. } => format!("waits for semaphore `{object}`"),
-            Op::BarrierExit { .. } | Op::BarrierEnter { .. } => format!("waits at barrier `{object}`"),
-            Op::ReadLock { .. } | Op::Request { read: true, .. } => format!("waits to read-lock `{object}`"),
-            Op::Lock { .. } | Op::Request { .. } => format!("waits for lock `{object}`"),
-            Op::OncePassed { .. } => format!("waits for the initialiser `{object}`"),
-            op => {
-                let kind = StepKind::of(op).map_or("an operation", |(kind, _)| kind.word());
-                format!("cannot complete {kind} {object}").trim_end().to_owned()
-            }
-        }
-    }
-
-    fn party(&mut self, candidate: &Candidate, party: &Party) -> raddle_findings::Party {
-        let mut action = self.action(party);
-        // Who has the lock that this party waits for, if it is one of the others?
-        if let Some(lock) = lock_of(self.op(party.event)) {
-            let holder = candidate.parties.iter().find(|other| {
-                other.thread != party.thread
-                    && other.held.iter().any(|&held| lock_of(self.op(held)) == Some(lock))
-            });
-            if let Some(holder) = holder {
-                action.push_str(&format!(" held by {}", self.thread(holder)));
-            }
-        }
-        let locks = party
-            .held
-            .iter()
-            .map(|&held| HeldLock { lock: self.object(held), acquired: self.stack(held) })
-            .collect();
-        raddle_findings::Party { thread: self.thread(party), action, stack: self.stack(party.event), locks }
-    }
-
-    fn thread(&self, party: &Party) -> String {
-        self.trace
-            .tables
-            .threads
-            .get(party.thread.index())
-            .map_or_else(|| "?".to_owned(), |thread| thread.name.clone())
-    }
-
-    fn message(&mut self, candidate: &Candidate) -> String {
-        let threads: Vec<String> = candidate.parties.iter().map(|party| self.thread(party)).collect();
-        let listed = match threads.as_slice() {
-            [one] => format!("thread {one}"),
-            [first @ .., last] => format!("threads {} and {last}", first.join(", ")),
-            [] => "threads".to_owned(),
+    fn party(&mut self, all: &[Party], party: &Party) -> raddle_findings::Party {
+        let op = self.op(party.event);
+        let action = match party.role {
+            Role::Accesses => self.access(&op),
+            Role::Blocked => self.waits(all, party, &op),
         };
-        match candidate.kind {
-            CandidateKind::DataRace | CandidateKind::UseAfterFree => {
-                let what = self.objects(candidate).into_iter().next().unwrap_or_default();
-                let verb =
-                    if candidate.kind == CandidateKind::DataRace { "access" } else { "access and release" };
-                format!("{listed} can {verb} `{what}` at the same time")
-            }
-            CandidateKind::Deadlock => format!("{listed} can wait for each other for ever"),
-            CandidateKind::BlockedThread => format!("{listed} can wait for something that nobody will do"),
-            CandidateKind::MissedSignal => format!("{listed} can begin to wait after the signal was sent"),
-        }
+        let stack = self.stack(party.event);
+        let thread = self.thread(party.thread, &stack);
+        let locks = party.held.iter().filter_map(|&held| self.held(held)).collect();
+        raddle_findings::Party { thread, action, stack, locks, created: None }
     }
 
-    fn objects(&mut self, candidate: &Candidate) -> Vec<String> {
-        let mut objects = Vec::new();
-        for party in &candidate.parties {
-            let name = match *self.op(party.event) {
-                Op::Read { addr, .. }
-                | Op::Write { addr, .. }
-                | Op::Free { addr }
-                | Op::Atomic { addr, .. } => self.memory(addr.0),
-                _ => self.object(party.event),
-            };
-            if !name.is_empty() && !objects.contains(&name) {
-                objects.push(name);
+    /// The thread with the function that it runs: the outermost call of the user's own code.
+    fn thread(&self, thread: ThreadIx, stack: &[raddle_findings::Frame]) -> raddle_findings::Thread {
+        let mut named = self.namer.thread(&self.trace.tables, thread);
+        let outermost = stack.iter().rev().find(|frame| !frame.library && frame.function.is_some());
+        named.entry = outermost.and_then(|frame| frame.function.clone());
+        named
+    }
+
+    fn held(&mut self, event: EventIx) -> Option<HeldLock> {
+        let op = self.op(event);
+        let read = matches!(op, Op::ReadLock { .. });
+        Some(HeldLock { lock: self.object(&op)?, read, acquired: self.stack(event) })
+    }
+
+    fn access(&mut self, op: &Op) -> Action {
+        let (access, addr, size, atomic) = match *op {
+            Op::Read { addr, size, .. } => (Access::Read, addr, u64::from(size), false),
+            Op::Write { addr, size, .. } => (Access::Write, addr, u64::from(size), false),
+            Op::Atomic { addr, size, kind, .. } => {
+                let access = if kind.writes() { Access::Write } else { Access::Read };
+                (access, addr, u64::from(size), true)
             }
-        }
-        objects
+            Op::Free { addr } => return Action::Frees { object: self.memory(addr.0) },
+            _ => return Action::access(Access::Any),
+        };
+        Action::Accesses { access, bytes: size, atomic, vptr: false, object: self.memory(addr.0) }
+    }
+
+    fn waits(&mut self, all: &[Party], party: &Party, op: &Op) -> Action {
+        let wait = match op {
+            Op::Join { .. } => Wait::ThreadEnd,
+            Op::Wait { .. } => Wait::Signal,
+            Op::SemWait { .. } | Op::SemRequest { .. } => Wait::Semaphore,
+            Op::BarrierExit { .. } | Op::BarrierEnter { .. } => Wait::Barrier,
+            Op::ReadLock { .. } | Op::Request { read: true, .. } => Wait::ReadLock,
+            Op::Lock { .. } | Op::Request { .. } => Wait::Lock,
+            Op::OncePassed { .. } => Wait::Initialiser,
+            Op::FutexWait { .. } => Wait::Futex,
+            _ => Wait::Other,
+        };
+        // Who has the lock that this party waits for, if it is one of the others?
+        let holder = lock_of(op).and_then(|lock| {
+            let has = |other: &&Party| {
+                other.thread != party.thread
+                    && other.held.iter().any(|&held| lock_of(&self.op(held)) == Some(lock))
+            };
+            all.iter().find(has).map(|other| self.namer.thread(&self.trace.tables, other.thread).path)
+        });
+        let operation = match wait {
+            Wait::Other => StepKind::of(op).map_or(String::new(), |(kind, _)| kind.word().to_owned()),
+            _ => String::new(),
+        };
+        Action::Waits { wait, object: self.object(op), holder, operation }
+    }
+
+    fn signaller(&mut self, signal: EventIx) -> raddle_findings::Party {
+        let op = self.op(signal);
+        let stack = self.stack(signal);
+        let thread = self.thread(self.trace.events[signal.index()].thread, &stack);
+        raddle_findings::Party::new(thread, Action::SignalsNobody { object: self.object(&op) }, stack)
+    }
+
+    /// The place where the waiter looked at what the signaller changes without holding the lock it waits with.
+    fn unlocked_check(&mut self, waiter: &Party, signal: EventIx) -> Option<Remark> {
+        let Op::Wait { lock, .. } = self.op(waiter.event) else { return None };
+        let events = &self.trace.events;
+        let signaller = events[signal.index()].thread;
+        let recent = |before: usize, thread: ThreadIx| {
+            events[..before]
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(move |(_, event)| event.thread == thread)
+                .take(LOOK_BACK)
+        };
+        let written: Vec<(u64, u64)> = recent(signal.index(), signaller)
+            .filter_map(|(_, event)| match event.op {
+                Op::Write { addr, size, .. } => Some((addr.0, addr.0 + u64::from(size))),
+                Op::Atomic { addr, size, kind, .. } if kind.writes() => {
+                    Some((addr.0, addr.0 + u64::from(size)))
+                }
+                _ => None,
+            })
+            .collect();
+        // Reads after the lock was taken are under it; the first one before is not.
+        let locked = recent(waiter.event.index(), waiter.thread)
+            .find(|(_, event)| matches!(event.op, Op::Lock { lock: taken, .. } if taken == lock))?
+            .0;
+        let unlocked = recent(locked, waiter.thread).find(|(_, event)| {
+            let range = match event.op {
+                Op::Read { addr, size, .. } => (addr.0, addr.0 + u64::from(size)),
+                Op::Atomic { addr, size, kind, .. } if kind.reads() => (addr.0, addr.0 + u64::from(size)),
+                _ => return false,
+            };
+            written.iter().any(|other| range.0 < other.1 && other.0 < range.1)
+        })?;
+        let stack = self.stack(EventIx(unlocked.0 as u32));
+        let frame = headline_frame(&stack)?.clone();
+        let thread = self.namer.thread(&self.trace.tables, waiter.thread).path;
+        Some(Remark::CheckedWithoutLock { thread, frame: Box::new(frame) })
     }
 
     /// What the observed run did instead.
-    fn observed(&self, candidate: &Candidate) -> Option<String> {
-        let [first, second] = candidate.parties.as_slice() else { return None };
-        if !candidate.kind.is_race() {
+    fn observed(&self, kind: CandidateKind, parties: &[Party]) -> Option<Remark> {
+        let [first, second] = parties else { return None };
+        if !kind.is_race() {
             return None;
         }
         let (earlier, later) = if first.event < second.event { (first, second) } else { (second, first) };
-        Some(format!(
-            "in the observed run thread {} came first (event {}), then thread {} (event {})",
-            self.thread(earlier),
-            earlier.event.0,
-            self.thread(later),
-            later.event.0
-        ))
+        let path = |party: &Party| self.namer.thread(&self.trace.tables, party.thread).path;
+        Some(Remark::ObservedOrder {
+            first: path(earlier),
+            then: path(later),
+            events: (u64::from(earlier.event.0), u64::from(later.event.0)),
+        })
     }
 }
+
+/// Events of a thread that are looked at before a wait or a signal.
+const LOOK_BACK: usize = 500;
+
+/// The last signal on the waiter's condition that is sent within the witness.
+fn missed_signal(
+    trace: &MemoryTrace,
+    program: &Program,
+    waiter: &Party,
+    witness: &Witness,
+) -> Option<EventIx> {
+    let Op::Wait { cond: wanted, .. } = trace.events[waiter.event.index()].op else { return None };
+    let end = witness.end();
+    let mut found = None;
+    for thread in program.thread_ids().filter(|&thread| thread != waiter.thread) {
+        for step in &program.steps(thread)[..end[thread.index()] as usize] {
+            if let Op::Signal { cond } | Op::Broadcast { cond } = trace.events[step.event.index()].op
+                && cond == wanted
+            {
+                found = found.max(Some(step.event));
+            }
+        }
+    }
+    found
+}
+
+/// Traces longer than this are not gone through for one candidate.
+const EXACT_EVENTS_MAX: usize = 200_000;
+
+/// How close the witness really stays to the observed run.
+///
+/// The closure works on segments, so its claim that all reads keep their writers does not cover reads in the last segment of
+/// each thread that come before the party's access. Here the run is gone through read by read; where that would take too
+/// long, less is claimed.
+pub fn fidelity(trace: &MemoryTrace, program: &Program, parties: &[Party], witness: &Witness) -> Fidelity {
+    if witness.fidelity != Fidelity::KeepsReads {
+        return witness.fidelity;
+    }
+    if trace.events.len() > EXACT_EVENTS_MAX {
+        return Fidelity::KeepsEarlierReads;
+    }
+    match keeps_every_read(trace, program, parties, &witness.end()) {
+        true => Fidelity::KeepsReads,
+        false => Fidelity::KeepsEarlierReads,
+    }
+}
+
+/// Does each read of the run that is left (the observed order up to the given positions, and up to the parties' accesses)
+/// see the write that it saw in the observed run?
+fn keeps_every_read(trace: &MemoryTrace, program: &Program, parties: &[Party], end: &[Pos]) -> bool {
+    // First event of each thread that is left out.
+    let limits: Vec<usize> = program
+        .thread_ids()
+        .map(|thread| match parties.iter().find(|party| party.thread == thread) {
+            Some(party) => party.event.index(),
+            None => {
+                let steps = program.steps(thread);
+                let last = (end[thread.index()] as usize).checked_sub(1);
+                last.and_then(|last| steps.get(last)).map_or(0, |step| step.event.index() + 1)
+            }
+        })
+        .collect();
+    // Byte by byte: the last write of the observed run, and the last one that is left.
+    let mut observed: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut left: FxHashMap<u64, usize> = FxHashMap::default();
+    for (at, event) in trace.events.iter().enumerate() {
+        let stays = limits.get(event.thread.index()).is_some_and(|&limit| at < limit);
+        let (addr, size, reads, writes) = match event.op {
+            Op::Read { addr, size, .. } => (addr.0, size, true, false),
+            Op::Write { addr, size, .. } => (addr.0, size, false, true),
+            Op::Atomic { addr, size, kind, .. } => (addr.0, size.into(), kind.reads(), kind.writes()),
+            _ => continue,
+        };
+        for byte in addr..addr.saturating_add(u64::from(size).min(BYTES_MAX)) {
+            if reads && stays && observed.get(&byte) != left.get(&byte) {
+                return false;
+            }
+            if writes {
+                observed.insert(byte, at);
+                if stays {
+                    left.insert(byte, at);
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Bytes of one access that are followed.
+const BYTES_MAX: u64 = 4096;
 
 fn lock_of(op: &Op) -> Option<u64> {
     match *op {
@@ -226,23 +325,20 @@ fn lock_of(op: &Op) -> Option<u64> {
     }
 }
 
-fn object_address(op: &Op) -> Option<u64> {
-    match *op {
-        Op::Wait { cond, .. } | Op::WaitBegin { cond, .. } | Op::Signal { cond } | Op::Broadcast { cond } => {
-            Some(cond.0)
+/// The object of an operation that can block or signal, and what it is.
+fn object_of(op: &Op) -> Option<(ObjectId, What)> {
+    let lock = |rwlock: bool| if rwlock { What::Rwlock } else { What::Mutex };
+    Some(match *op {
+        Op::Lock { lock: object, flags } | Op::Request { lock: object, flags, .. } => {
+            (object, lock(flags.rwlock))
         }
-        Op::SemWait { sem } | Op::SemPost { sem } | Op::SemRequest { sem } => Some(sem.0),
-        Op::BarrierEnter { barrier } | Op::BarrierExit { barrier } => Some(barrier.0),
-        op => lock_of(&op),
-    }
-}
-
-fn frame(frame: CodeFrame) -> Frame {
-    Frame {
-        function: frame.function,
-        file: frame.file,
-        line: frame.line,
-        column: frame.column,
-        raw: frame.raw,
-    }
+        Op::ReadLock { lock, .. } => (lock, What::Rwlock),
+        Op::Wait { cond, .. } | Op::WaitBegin { cond, .. } | Op::Signal { cond } | Op::Broadcast { cond } => {
+            (cond, What::Condition)
+        }
+        Op::SemWait { sem } | Op::SemPost { sem } | Op::SemRequest { sem } => (sem, What::Semaphore),
+        Op::BarrierEnter { barrier } | Op::BarrierExit { barrier } => (barrier, What::Barrier),
+        Op::OncePassed { once } | Op::OnceBegin { once } => (once, What::Once),
+        _ => return None,
+    })
 }

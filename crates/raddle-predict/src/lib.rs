@@ -18,7 +18,7 @@ pub mod candidate;
 pub mod clocks;
 pub mod closure;
 pub mod csp;
-mod findings;
+pub mod findings;
 mod guards;
 pub mod ids;
 pub mod intervals;
@@ -52,6 +52,7 @@ pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     let built = build::build(trace, options.atomics);
     let mut program = built.program;
     let mut prediction = Prediction { names: Names::of(trace), ..Prediction::default() };
+    prediction.knows_memory = options.checks.races;
     prediction.stats.events = trace.events.len() as u64;
     prediction.stats.synchronisation = program.synchronisation;
     let mut intervals = Intervals::default();

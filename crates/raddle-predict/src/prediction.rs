@@ -117,6 +117,8 @@ pub struct Prediction {
     pub program: Program,
     pub intervals: Intervals,
     pub names: Names,
+    /// Memory accesses were looked at: what a schedule does to reads is known.
+    pub knows_memory: bool,
 }
 
 impl Prediction {

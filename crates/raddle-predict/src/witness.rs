@@ -8,21 +8,9 @@ use crate::candidate::{Party, Role};
 use crate::ids::Pos;
 use crate::names::Names;
 use crate::program::Program;
+pub use raddle_findings::Fidelity;
 use raddle_trace::schedule::{Block, NameIx, Schedule, Step, StepKind, Stop, StopPlace};
 use raddle_trace::{MemoryTrace, ThreadIx};
-
-/// How close a witness is to the observed run. The closer, the likelier it can be replayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fidelity {
-    /// Observed order with events left out, and every read that is left sees the write that it saw.
-    KeepsReads,
-    /// Observed order with events left out, and every read before the segments that threads end in sees what it saw.
-    KeepsEarlierReads,
-    /// Observed order with events left out; some reads see other writes.
-    KeepsOrder,
-    /// Some steps come in another order than observed.
-    Reordered,
-}
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ fn two_mutexes_in_two_orders_deadlock() {
     assert_eq!(kinds(&prediction), [CandidateKind::Deadlock]);
     assert!(prediction.verdict.stuck);
     let expected = "\
-raddle-schedule 1
+raddle-schedule 2
 about deadlock
 step 1 1 fork 1.1  # L1
 step 1.1 1 start  # L2

@@ -1,9 +1,18 @@
-//! Findings for people: diagnostics on a terminal. This crate shows results; it never computes them.
+//! Findings for people: every sentence, diagnostics on a terminal, explanations. This crate shows results; it never computes
+//! them.
 
+pub mod explain;
+pub mod listing;
 pub mod sources;
+mod stack;
 pub mod summary;
 pub mod terminal;
+mod text;
+pub mod wording;
 
+pub use explain::{explain, grades};
+pub use listing::list;
 pub use sources::Sources;
-pub use summary::summary_line;
+pub use summary::Summary;
 pub use terminal::{Style, render};
+pub use wording::English;

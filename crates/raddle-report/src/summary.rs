@@ -1,27 +1,50 @@
 //! The last line: how many findings of which grade, and what was kept back.
 
+use crate::text::count;
 use raddle_findings::{Finding, Grade};
 
-/// `2 confirmed, 1 predicted (not shown: --all), 3 suppressed`, or that there is nothing.
-pub fn summary_line(shown: &[Finding], held_back: &[Finding], suppressed: usize) -> String {
-    let count = |list: &[Finding], grade| list.iter().filter(|finding| finding.grade == grade).count();
-    let mut parts = Vec::new();
-    for (grade, name) in
-        [(Grade::Confirmed, "confirmed"), (Grade::Predicted, "predicted"), (Grade::Suspected, "suspected")]
-    {
-        let (visible, hidden) = (count(shown, grade), count(held_back, grade));
-        if visible > 0 {
-            parts.push(format!("{visible} {name}"));
+/// What a command has found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary<'a> {
+    pub shown: &'a [Finding],
+    /// Not shown, because their grade was not asked for.
+    pub held_back: &'a [Finding],
+    pub suppressed: usize,
+    /// Known from the baseline.
+    pub known: usize,
+}
+
+impl Summary<'_> {
+    /// `2 findings: 2 confirmed; not shown: 1 predicted (see --all), 3 suppressed, 1 known from the baseline`, or that there is
+    /// nothing.
+    pub fn line(&self) -> String {
+        let mut hidden = grades(self.held_back);
+        if let Some(last) = hidden.last_mut() {
+            last.push_str(" (see --all)");
         }
-        if hidden > 0 {
-            parts.push(format!("{hidden} {name} (not shown, see --all)"));
+        if self.suppressed > 0 {
+            hidden.push(format!("{} suppressed", self.suppressed));
         }
+        if self.known > 0 {
+            hidden.push(format!("{} known from the baseline", self.known));
+        }
+        let mut line = match self.shown.len() {
+            0 => "no findings".to_owned(),
+            number => {
+                let number = count(u64::try_from(number).unwrap_or(u64::MAX), "finding");
+                format!("{number}: {}", grades(self.shown).join(", "))
+            }
+        };
+        if !hidden.is_empty() {
+            line.push_str("; not shown: ");
+            line.push_str(&hidden.join(", "));
+        }
+        line
     }
-    if suppressed > 0 {
-        parts.push(format!("{suppressed} suppressed"));
-    }
-    match parts.is_empty() {
-        true => "no findings".to_owned(),
-        false => parts.join(", "),
-    }
+}
+
+fn grades(list: &[Finding]) -> Vec<String> {
+    let count = |grade| list.iter().filter(|finding| finding.grade() == grade).count();
+    let counted = Grade::ALL.into_iter().map(|grade| (count(grade), grade.name()));
+    counted.filter(|(number, _)| *number > 0).map(|(number, name)| format!("{number} {name}")).collect()
 }

@@ -1,24 +1,36 @@
-//! A finding as rustc would print it: one title, an excerpt of the source for each party, stacks, locks, notes, and the
-//! command that makes it happen again.
+//! A finding as rustc would print it: one title, an excerpt of the source for each party, stacks, locks, how it is known, and
+//! the command that makes it happen again.
+//!
+//! Labels point at the first frame of the user's own code, whatever library it called. What does not fit the width is
+//! wrapped between words; only single words, lines of the source and the labels below them may be wider.
 
 use crate::sources::{Source, Sources};
+use crate::stack;
+use crate::text::printable;
+use crate::wording::{English, held, place};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use raddle_findings::{Finding, Frame, Grade, HeldLock, Party, kind_name};
+use raddle_findings::{Action, Finding, Frame, Grade, Party, Place, Wording, headline_frame};
 use std::rc::Rc;
 
-/// Calls of a stack that are shown; the rest is counted.
-const FRAMES_MAX: usize = 16;
+/// Columns before the text of a note: `   = note: `, with line numbers of up to four digits.
+const NOTE_MARGIN: usize = 13;
+/// Columns of a title beside its text and its kind: `suspicion[]: `.
+const TITLE_MARGIN: usize = 13;
+/// Narrower terminals are treated as if they were this wide.
+const WIDTH_MIN: usize = 40;
 
 /// How to print.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
     pub width: usize,
+    /// All frames of libraries, and what only somebody who knows the analyses wants to know.
+    pub verbose: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Style { color: false, width: 110 }
+        Style { color: false, width: 110, verbose: false }
     }
 }
 
@@ -39,39 +51,60 @@ struct Excerpt {
 
 /// Renders one finding.
 pub fn render(finding: &Finding, sources: &mut Sources, style: Style) -> String {
-    let level = match finding.grade {
-        Grade::Confirmed => Level::ERROR,
+    let english = English { verbose: style.verbose };
+    let width = style.width.max(WIDTH_MIN);
+    let level = match finding.grade() {
+        Grade::Confirmed | Grade::Observed | Grade::Unordered => Level::ERROR,
         Grade::Predicted => Level::WARNING,
         Grade::Suspected => Level::NOTE.with_name("suspicion"),
     };
-    let excerpts = excerpts(finding, sources);
-    let kind = kind_name(finding.kind);
-    let mut group = Group::with_title(level.primary_title(finding.message.as_str()).id(kind));
+    let excerpts = excerpts(finding, sources, &english);
+    let title = wrap(&english.headline(finding), width, finding.kind.name().len() + TITLE_MARGIN);
+    let mut group = Group::with_title(level.primary_title(title).id(finding.kind.name()));
     for excerpt in &excerpts {
         group = show_excerpt(group, excerpt);
     }
-    for text in notes(finding) {
-        group = group.element(Level::NOTE.message(text));
+    for text in notes(finding, &english) {
+        group = group.element(Level::NOTE.message(wrap(&text, width, NOTE_MARGIN)));
     }
-    for text in helps(finding) {
-        group = group.element(Level::HELP.message(text));
+    if finding.schedule.is_some() {
+        group = group.element(Level::HELP.message(format!("raddle replay {}", printable(&finding.id))));
     }
+    let last = format!("finding {}, found by `{}`", printable(&finding.id), printable(&finding.by));
+    group = group.element(Level::NOTE.message(wrap(&last, width, NOTE_MARGIN)));
     let renderer = if style.color { Renderer::styled() } else { Renderer::plain() };
-    let mut text = renderer.term_width(style.width).render(&[group]);
+    let mut text = renderer.term_width(width).render(&[group]);
     text.push('\n');
     text
 }
 
-fn excerpts(finding: &Finding, sources: &mut Sources) -> Vec<Excerpt> {
+/// Wraps each line of a text; continued lines are indented as the line itself.
+fn wrap(text: &str, width: usize, margin: usize) -> String {
+    let lines = text.lines().map(|line| {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let options = textwrap::Options::new(width.saturating_sub(margin).max(20))
+            .subsequent_indent(indent)
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+        textwrap::fill(line, options)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn excerpts(finding: &Finding, sources: &mut Sources, english: &English) -> Vec<Excerpt> {
     let mut list: Vec<Excerpt> = Vec::new();
-    let mut mark = |frame: &Frame, label: String, primary: bool| {
+    let mut mark = |stack: &[Frame], label: String, primary: bool| {
+        let Some(frame) = headline_frame(stack) else { return };
         let (Some(file), Some(line)) = (&frame.file, frame.line) else { return };
-        let ix = list.iter().position(|excerpt| excerpt.file == *file).unwrap_or_else(|| {
-            list.push(Excerpt { file: file.clone(), source: sources.get(file), marks: Vec::new() });
+        let shown = printable(file);
+        let ix = list.iter().position(|excerpt| excerpt.file == shown).unwrap_or_else(|| {
+            list.push(Excerpt { file: shown, source: sources.get(file), marks: Vec::new() });
             list.len() - 1
         });
         let marks = &mut list[ix].marks;
         match marks.iter_mut().find(|mark| mark.line == line && mark.column == frame.column) {
+            Some(same) if same.label == label => {}
             Some(same) => {
                 same.label = format!("{}; {label}", same.label);
                 same.primary |= primary;
@@ -80,20 +113,33 @@ fn excerpts(finding: &Finding, sources: &mut Sources) -> Vec<Excerpt> {
         }
     };
     for party in &finding.parties {
-        if let Some(frame) = known_place(&party.stack) {
-            mark(frame, format!("thread {} {}", party.thread, party.action), true);
+        mark(&party.stack, label(party, english), true);
+        // A thread that is gone has no stack; it has a beginning.
+        if let (None, Some(creation)) = (headline_frame(&party.stack), &party.created) {
+            mark(&creation.stack, english.created(party, creation), true);
         }
         for held in &party.locks {
-            if let Some(frame) = known_place(&held.acquired) {
-                mark(frame, format!("thread {} acquired `{}` here", party.thread, held.lock), false);
-            }
+            mark(&held.acquired, english.acquired(party, held), false);
+        }
+    }
+    for object in &finding.objects {
+        if let Place::Heap { allocated: Some(allocation), .. } = &object.place {
+            mark(&allocation.stack, english.allocated(object, allocation), false);
         }
     }
     list
 }
 
-fn known_place(stack: &[Frame]) -> Option<&Frame> {
-    stack.iter().find(|frame| frame.file.is_some() && frame.line.is_some())
+/// A party beside its line, in few words: the title names the object, and the notes below introduce the thread and say who
+/// holds what it waits for.
+fn label(party: &Party, english: &English) -> String {
+    let mut brief = Party::new(party.thread.clone(), party.action.clone(), Vec::new());
+    match &mut brief.action {
+        Action::Accesses { object, vptr: false, .. } => *object = None,
+        Action::Waits { holder, .. } => *holder = None,
+        _ => {}
+    }
+    format!("{} {}", crate::wording::thread(&party.thread), english.action(&brief))
 }
 
 fn show_excerpt<'a>(group: Group<'a>, excerpt: &'a Excerpt) -> Group<'a> {
@@ -123,76 +169,27 @@ fn show_places<'a>(mut group: Group<'a>, excerpt: &'a Excerpt) -> Group<'a> {
     group
 }
 
-fn notes(finding: &Finding) -> Vec<String> {
-    let mut notes: Vec<String> = finding.parties.iter().map(stack_note).collect();
-    if !finding.objects.is_empty() {
-        let names: Vec<String> = finding.objects.iter().map(|object| format!("`{object}`")).collect();
-        notes.push(format!("concerns {}", names.join(", ")));
-    }
-    notes.extend(finding.notes.iter().cloned());
-    let grade = match finding.grade {
-        Grade::Confirmed => "confirmed: it was made to happen, or was observed",
-        Grade::Predicted => {
-            "predicted: a schedule exists in the model of the trace, it was not made to happen"
-        }
-        Grade::Suspected => "suspected: the detector is imprecise by design",
-    };
-    notes.push(format!("finding {}, {grade}; found by {}", finding.id, finding.by));
+fn notes(finding: &Finding, english: &English) -> Vec<String> {
+    let mut notes: Vec<String> = finding.parties.iter().map(|party| party_note(party, english)).collect();
+    notes.extend(english.notes(finding));
     notes
 }
 
-fn helps(finding: &Finding) -> Vec<String> {
-    match (&finding.schedule, finding.grade) {
-        (Some(schedule), Grade::Confirmed) => {
-            vec![format!("make it happen again: raddle replay {schedule}")]
-        }
-        (Some(schedule), _) => vec![format!("try the predicted schedule: raddle replay {schedule}")],
-        (None, _) => Vec::new(),
+fn party_note(party: &Party, english: &English) -> String {
+    let mut text = format!("{} {}", english.thread(party), english.action(party));
+    text.push_str(&stack::lines(&party.stack, english.verbose));
+    for lock in &party.locks {
+        text.push_str(&format!("\nholding {}", held(lock)));
     }
-}
-
-fn stack_note(party: &Party) -> String {
-    let mut text = format!("thread {} {}", party.thread, party.action);
-    text.push_str(&stack_lines(&party.stack));
-    match party.locks.as_slice() {
-        [] => {}
-        locks => {
-            let held: Vec<String> = locks.iter().map(held_text).collect();
-            text.push_str(&format!("\nholding {}", held.join(", ")));
+    if let Some(creation) = &party.created {
+        let by = crate::wording::thread(&creation.by);
+        match headline_frame(&creation.stack) {
+            Some(frame) => text.push_str(&format!("\ncreated by {by} at {}", place(frame))),
+            None => text.push_str(&format!("\ncreated by {by}")),
+        }
+        if english.verbose {
+            text.push_str(&stack::lines(&creation.stack, true));
         }
     }
     text
-}
-
-fn held_text(held: &HeldLock) -> String {
-    match known_place(&held.acquired) {
-        Some(frame) => format!("`{}` (acquired at {})", held.lock, place(frame)),
-        None => format!("`{}`", held.lock),
-    }
-}
-
-fn stack_lines(stack: &[Frame]) -> String {
-    let mut text = String::new();
-    for (depth, frame) in stack.iter().take(FRAMES_MAX).enumerate() {
-        let name = frame.function.as_deref().or(frame.raw.as_deref()).unwrap_or("?");
-        text.push_str(&format!("\n  #{depth} {name}"));
-        if frame.file.is_some() {
-            text.push_str(&format!(" at {}", place(frame)));
-        } else if let (Some(_), Some(raw)) = (&frame.function, &frame.raw) {
-            text.push_str(&format!(" ({raw})"));
-        }
-    }
-    if stack.len() > FRAMES_MAX {
-        text.push_str(&format!("\n  ... and {} more calls", stack.len() - FRAMES_MAX));
-    }
-    text
-}
-
-fn place(frame: &Frame) -> String {
-    let file = frame.file.as_deref().unwrap_or("?");
-    match (frame.line, frame.column) {
-        (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
-        (Some(line), None) => format!("{file}:{line}"),
-        (None, _) => file.to_owned(),
-    }
 }

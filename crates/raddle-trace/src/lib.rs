@@ -3,6 +3,7 @@
 pub mod collector;
 pub mod conditions;
 pub mod convert;
+pub mod crash;
 pub mod decode;
 pub mod demo;
 pub mod describe;

@@ -6,6 +6,7 @@
 //! layout's limits before they are used.
 
 use memmap2::{MmapOptions, MmapRaw};
+use raddle_wire::crash::EndBlock;
 use raddle_wire::record::Record;
 use raddle_wire::region::{
     self, BLOB_OFFSET, BUILD_ID_MAX, Header, MESSAGE_TEXT_MAX, MESSAGES_MAX, MESSAGES_OFFSET,
@@ -13,7 +14,7 @@ use raddle_wire::region::{
     SLOT_RECORDS, SLOTS_MAX, SLOTS_OFFSET, SlotHeader,
 };
 use raddle_wire::report::{self, REPORT_WORDS, REPORTS_MAX};
-use raddle_wire::server::{RUN_BYTES, RUNS_MAX, RunEntry, ring_offset};
+use raddle_wire::server::{RUN_BYTES, RUNS_MAX, RunEntry, end_offset, ring_offset};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -364,6 +365,20 @@ impl Region {
         let at = ring_offset(self.blob_bytes) + run as usize % RUNS_MAX * RUN_BYTES;
         // SAFETY: the ring lies inside the map, is aligned to pages, and consists of atomics.
         unsafe { &*self.map.as_ptr().add(at).cast::<RunEntry>() }
+    }
+
+    /// The crash report as it stands in the region ([`crate::crash`] reads it).
+    pub fn end_block(&self) -> &EndBlock {
+        // SAFETY: the block lies inside the map, is aligned to pages, and consists of atomics.
+        unsafe { &*self.map.as_ptr().add(region::END_OFFSET).cast::<EndBlock>() }
+    }
+
+    /// The crash report of run number `run` of the fork server; only in a region that was made for one.
+    pub fn end_block_of_run(&self, run: u32) -> &EndBlock {
+        assert!(self.header().server.wanted != 0, "the region has no ring");
+        let at = ring_offset(self.blob_bytes) + end_offset(run);
+        // SAFETY: as above, behind the ring.
+        unsafe { &*self.map.as_ptr().add(at).cast::<EndBlock>() }
     }
 
     /// Writes the blob anew, between two runs of a fork server. What does not fit is refused.

@@ -26,17 +26,21 @@
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 
+pub mod head;
 mod parser;
 mod step_kind;
 
+pub use head::{Head, Input, RunOptions};
 use parser::Parser;
 pub use parser::ScheduleError;
 pub use step_kind::StepKind;
 
 /// First line of every schedule.
 pub const HEADER: &str = "raddle-schedule";
-/// Version that this code reads and writes.
-pub const VERSION: u32 = 1;
+/// Version that this code writes.
+pub const VERSION: u32 = 2;
+/// The oldest version that it reads. Version 1 has no head: a replay has to be told the program.
+pub const VERSION_MIN: u32 = 1;
 
 /// A text of a schedule (thread name, object name, comment), interned: schedules of long runs have many steps and few
 /// texts. 0 is the empty text.
@@ -128,8 +132,8 @@ pub struct Schedule {
     pub unordered: Vec<Unordered>,
     pub visible: Visible,
     pub expected: Option<Expected>,
-    /// The program's memory lies at addresses that depend on nothing but its own order of allocations.
-    pub stable_memory: bool,
+    /// What a replay needs beside the steps.
+    pub head: Head,
     names: Vec<String>,
     name_index: FxHashMap<String, NameIx>,
 }
@@ -147,16 +151,7 @@ impl Schedule {
     }
 
     pub fn intern(&mut self, name: &str) -> NameIx {
-        if name.is_empty() {
-            return NameIx(0);
-        }
-        if let Some(&ix) = self.name_index.get(name) {
-            return ix;
-        }
-        self.names.push(name.to_owned());
-        let ix = NameIx(u32::try_from(self.names.len()).expect("fewer than 2^32 names"));
-        self.name_index.insert(name.to_owned(), ix);
-        ix
+        intern(&mut self.names, &mut self.name_index, name)
     }
 
     pub fn name(&self, ix: NameIx) -> &str {
@@ -179,6 +174,39 @@ impl Schedule {
         seen.into_iter().map(|ix| self.name(ix)).collect()
     }
 
+    /// Puts source locations into the comments: `place` knows what a place in the code (`module+0x1234`) is called in the
+    /// source. Comments are for people; nothing reads them.
+    pub fn annotate(&mut self, mut place: impl FnMut(&str) -> Option<String>) {
+        let mut known: FxHashMap<NameIx, NameIx> = FxHashMap::default();
+        let comments = self.steps.iter().map(|step| step.comment);
+        let comments: Vec<NameIx> = comments.chain(self.blocks.iter().map(|block| block.comment)).collect();
+        for comment in comments {
+            if let std::collections::hash_map::Entry::Vacant(entry) = known.entry(comment) {
+                let found =
+                    place(&self.names.get((comment.0 as usize).wrapping_sub(1)).cloned().unwrap_or_default());
+                let found =
+                    found.map_or(comment, |text| intern(&mut self.names, &mut self.name_index, &text));
+                entry.insert(found);
+            }
+        }
+        for step in &mut self.steps {
+            step.comment = known[&step.comment];
+        }
+        for block in &mut self.blocks {
+            block.comment = known[&block.comment];
+        }
+        for at in 0..self.stops.len() {
+            let stop = self.stops[at];
+            if let StopPlace::Code(code) = stop.place
+                && let Some(text) = place(self.name(code))
+            {
+                let comment = self.name(stop.comment);
+                let text = if comment.is_empty() { text } else { format!("{text}, {comment}") };
+                self.stops[at].comment = self.intern(&text);
+            }
+        }
+    }
+
     /// How often the running thread changes from one step to the next.
     pub fn context_switches(&self) -> usize {
         self.steps.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count()
@@ -198,9 +226,7 @@ impl Schedule {
             Some(Expected::Signal(signal)) => text.push_str(&format!("expect signal {signal}\n")),
             Some(Expected::Deadlock) => text.push_str("expect deadlock\n"),
         }
-        if self.stable_memory {
-            text.push_str("memory stable\n");
-        }
+        self.head.write(&mut text);
         match &self.visible {
             Visible::Sync => {}
             Visible::All => text.push_str("visible all\n"),
@@ -269,6 +295,19 @@ impl Schedule {
     }
 }
 
+fn intern(names: &mut Vec<String>, index: &mut FxHashMap<String, NameIx>, name: &str) -> NameIx {
+    if name.is_empty() {
+        return NameIx(0);
+    }
+    if let Some(&ix) = index.get(name) {
+        return ix;
+    }
+    names.push(name.to_owned());
+    let ix = NameIx(u32::try_from(names.len()).expect("fewer than 2^32 names"));
+    index.insert(name.to_owned(), ix);
+    ix
+}
+
 /// Writes a word as it is if that is unambiguous, else between quotation marks.
 fn quote(text: &mut String, word: &str) {
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '#' | '\\');
@@ -328,7 +367,7 @@ mod tests {
             comment: none,
         });
         schedule.expected = Some(Expected::Signal(6));
-        schedule.stable_memory = true;
+        schedule.head.options.stable_memory = true;
         let site = schedule.intern("bank+0x11e0");
         schedule.visible = Visible::Sites(vec![site]);
         let place = StopPlace::Code(schedule.intern("bank+0x11f4"));
@@ -341,10 +380,10 @@ mod tests {
     #[test]
     fn text_is_as_documented() {
         let expected = "\
-raddle-schedule 1
+raddle-schedule 2
 about \"data-race 5f3c0a11\"
 expect signal 6
-memory stable
+run stable-memory
 visible at bank+0x11e0
 step 1 1 fork 1.1  # bank.c:12
 step 1.1 1 start
@@ -369,9 +408,12 @@ unordered bank+0x11f4 and bank+0x1203
     fn errors_name_line_and_column() {
         let check =
             |text: &str, expected: &str| assert_eq!(Schedule::parse(text).unwrap_err().to_string(), expected);
-        check("", "line 1, column 1: empty; a schedule begins with `raddle-schedule 1`");
-        check("hello", "line 1, column 1: not a schedule: it does not begin with `raddle-schedule 1`");
-        check("raddle-schedule 9", "line 1, column 17: version 9 is not known; this raddle reads version 1");
+        check("", "line 1, column 1: empty; a schedule begins with `raddle-schedule 2`");
+        check("hello", "line 1, column 1: not a schedule: it does not begin with `raddle-schedule 2`");
+        check(
+            "raddle-schedule 9",
+            "line 1, column 17: version 9 is not known; this raddle reads versions 1 to 2",
+        );
         check("raddle-schedule 1\nstep 1 1 fly", "line 2, column 10: `fly` is no operation");
         check("raddle-schedule 1\nstep 1 0 lock", "line 2, column 8: operations are counted from 1");
         check(

@@ -3,9 +3,11 @@
 mod commands;
 mod compiler;
 mod detector_options;
+mod evidence;
 mod hunt;
 mod launch;
 mod online;
+mod output;
 mod runtime_files;
 
 use clap::Parser;

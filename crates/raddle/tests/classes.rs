@@ -29,13 +29,20 @@ fn record(name: &str, arguments: &[&str], trace: &Path) {
     succeed(command.arg(trace).arg(source).arg("--").args(arguments));
 }
 
+/// The findings of `--json`.
+fn findings_of(output: &std::process::Output) -> Vec<serde_json::Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let file: serde_json::Value = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    file["findings"].as_array().expect("a list of findings").clone()
+}
+
 /// Kinds and grades of what `raddle detect` finds.
 fn detect(trace: &Path, options: &[&str]) -> Vec<(String, String)> {
     let mut command = raddle();
-    let output = run(command.args(["-q", "detect", "--json"]).args(options).arg(trace));
-    let text = String::from_utf8_lossy(&output.stdout);
-    let findings: Vec<serde_json::Value> = serde_json::from_str(&text)
-        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    let output =
+        run(command.args(["-q", "detect", "--json", "--fail-on", "suspected"]).args(options).arg(trace));
+    let findings = findings_of(&output);
     assert_eq!(output.status.code(), Some(i32::from(!findings.is_empty())));
     let word = |finding: &serde_json::Value, key: &str| finding[key].as_str().unwrap().to_owned();
     findings.iter().map(|finding| (word(finding, "kind"), word(finding, "grade"))).collect()
@@ -59,7 +66,7 @@ fn check_replay(name: &str, detector: &str) {
     record(name, &[], &trace);
     let output =
         run(raddle().args(["-q", "detect", "--with", detector, "--witness"]).arg(&schedules).arg(&trace));
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(0));
     let schedule = std::fs::read_dir(&schedules).unwrap().next().expect("a schedule").unwrap().path();
     let source = corpus().join(format!("classes/{name}.c"));
     let output = run(patient(&["replay", "--cflags", &cflags()]).arg(schedule).arg(source));
@@ -72,7 +79,7 @@ fn data_race() {
         "data_race",
         &["--with", "syncp,shb,wcp,fasttrack,djit,goldilocks,hb11,racetrack"],
         "data-race",
-        "predicted",
+        "unordered",
     );
     check_replay("data_race", "syncp");
     check_replay("data_race", "shb");
@@ -141,7 +148,7 @@ fn livelock() {
 
 #[test]
 fn blocked_thread() {
-    check("blocked", &["--with", "blocked"], "blocked-thread", "confirmed");
+    check("blocked", &["--with", "blocked"], "blocked-thread", "observed");
 }
 
 /// Kinds of what `raddle hunt` finds in `corpus/classes/NAME.c`.
@@ -150,11 +157,7 @@ fn hunt(name: &str, options: &[&str]) -> Vec<String> {
     let source = corpus().join(format!("classes/{name}.c"));
     let mut command = patient(&["-q", "hunt", "--json", "--keep"]);
     let output = run(command.arg(folder.path()).args(["--cflags", &cflags()]).args(options).arg(source));
-    let text = String::from_utf8_lossy(&output.stdout);
-    // The program's own output comes first.
-    let findings: Vec<serde_json::Value> = serde_json::from_str(&text[text.find('[').unwrap()..]).unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(!findings.is_empty())), "{text}");
-    findings.iter().map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
+    findings_of(&output).iter().map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]

@@ -244,6 +244,6 @@ fn hunt_tells_crashes_from_clean_runs() {
     let output = hunt("abort");
     assert_eq!(output.status.code(), Some(1));
     let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(findings[0]["kind"], "crash");
-    assert!(folder.path().join(".raddle/echo.trace").exists());
+    assert_eq!(findings["findings"][0]["kind"], "crash");
+    assert!(folder.path().join(".raddle/traces/echo.trace").exists());
 }

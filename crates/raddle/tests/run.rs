@@ -224,7 +224,8 @@ int main(void) {{
         ));
         let ran = program.run("", &[]);
         assert_eq!(ran.kinds, [kind], "{what}: {}", ran.stderr);
-        assert_eq!(ran.status, Some(1), "{what}");
+        // A lock order is only suspected: shown, and no failure.
+        assert_eq!(ran.status, Some(i32::from(kind != "lock-order")), "{what}");
         let ran = program.run(off, &[]);
         assert_eq!((ran.status, ran.kinds.len()), (Some(0), 0), "{what} with {off}: {}", ran.stderr);
     }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{raddle, run, succeed};
+use raddle_trace::schedule::StepKind;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ fn explore(folder: &Path, program: &Path, options: &[&str]) -> BTreeMap<String, 
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let json: serde_json::Value = serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
-    let outcomes = json["outcomes"].as_array().expect("a list of outcomes");
+    let outcomes = json["exploration"]["outcomes"].as_array().expect("a list of outcomes");
     outcomes
         .iter()
         .map(|outcome| {
@@ -83,6 +84,13 @@ fn build_text(folder: &Path, name: &str, text: &str) -> PathBuf {
             .arg(&program),
     );
     program
+}
+
+/// The schedules of the findings that were kept in this folder.
+fn kept_schedules(kept: &Path) -> Vec<PathBuf> {
+    let store = raddle_findings::Store::at(kept);
+    let ids = store.ids("").unwrap();
+    ids.iter().map(|id| store.schedule_path(id)).filter(|path| path.exists()).collect()
 }
 
 /// Records a demo and gives it again so many times.
@@ -285,16 +293,99 @@ fn kept_schedules_are_small_and_show_the_error_again() {
         let output =
             run(raddle().args(["explore", "--runs", "200", "--keep"]).arg(&kept).arg("--").arg(&program));
         assert_eq!(output.status.code(), Some(1), "{name}: an error was seen");
-        let schedule = std::fs::read_dir(&kept)
-            .unwrap()
-            .flatten()
-            .map(|entry| entry.path())
+        let schedule = kept_schedules(&kept)
+            .into_iter()
             .find(|path| std::fs::read_to_string(path).unwrap().contains(word))
             .unwrap_or_else(|| panic!("{name}: no schedule with `{word}`"));
         let parsed =
             raddle_trace::schedule::Schedule::parse(&std::fs::read_to_string(&schedule).unwrap()).unwrap();
         assert!(parsed.context_switches() <= 3, "{name}: {} switches", parsed.context_switches());
         shown_again(&schedule, &program, cases(5));
+        std::fs::remove_dir_all(&kept).unwrap();
+    }
+}
+
+/// The last operation before a run ends is what decides that it ends this way: a replay that lets another thread go in its place
+/// shows something else. Whether the program crashes behind an access, in an operation, or ends itself, it is in the schedule.
+#[test]
+fn the_last_operation_of_a_run_is_part_of_its_schedule() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = [
+        (
+            "division",
+            "expect signal 8",
+            StepKind::Read,
+            "static int ready, divisor = 1;
+             static void checker(void) { if (ready) use(100 / divisor); }
+             static void changer(void) { divisor = 0; ready = 1; divisor = 1; }",
+        ),
+        (
+            "pointer",
+            "expect signal 11",
+            StepKind::Read,
+            "static int ready, value; static int *pointer = &value;
+             static void checker(void) { if (ready) use(*pointer); }
+             static void changer(void) { pointer = NULL; ready = 1; pointer = &value; }",
+        ),
+        (
+            "mutex",
+            "expect signal 11",
+            StepKind::Lock,
+            "MUTEX(m); static int ready; static pthread_mutex_t *mutex = &m;
+             static void checker(void) { if (ready) pthread_mutex_lock(mutex); }
+             static void changer(void) { mutex = NULL; ready = 1; mutex = &m; }",
+        ),
+        (
+            "atomic",
+            "expect signal 11",
+            StepKind::Load,
+            "#include <stdatomic.h>
+             static int ready; static atomic_int value; static atomic_int *pointer = &value;
+             static void checker(void) { if (ready) use(atomic_load(pointer)); }
+             static void changer(void) { pointer = NULL; ready = 1; pointer = &value; }",
+        ),
+        (
+            "abort",
+            "expect signal 6",
+            StepKind::Read,
+            "static int ready, flag;
+             static void checker(void) { if (ready && flag) abort(); }
+             static void changer(void) { flag = 1; ready = 1; flag = 0; }",
+        ),
+        (
+            "exit",
+            "expect exit 3",
+            StepKind::Read,
+            "static int ready, flag;
+             static void checker(void) { if (ready && flag) exit(3); }
+             static void changer(void) { flag = 1; ready = 1; flag = 0; }",
+        ),
+        (
+            "_exit",
+            "expect exit 3",
+            StepKind::Read,
+            "static int ready, flag;
+             static void checker(void) { if (ready && flag) _exit(3); }
+             static void changer(void) { flag = 1; ready = 1; flag = 0; }",
+        ),
+    ];
+    for (name, word, last, text) in programs {
+        let text = format!("{text}\nint main(void) {{ RUN(checker, changer); return 0; }}");
+        let program = build_text(folder.path(), name, &text);
+        let kept = folder.path().join("kept");
+        run(raddle()
+            .args(["explore", "--visible", "all", "--runs", "300", "--keep"])
+            .arg(&kept)
+            .arg("--")
+            .arg(&program));
+        let schedule = kept_schedules(&kept)
+            .into_iter()
+            .find(|path| std::fs::read_to_string(path).unwrap().contains(word))
+            .unwrap_or_else(|| panic!("{name}: no schedule with `{word}`"));
+        let kept_text = std::fs::read_to_string(&schedule).unwrap();
+        let parsed = raddle_trace::schedule::Schedule::parse(&kept_text).unwrap();
+        assert_eq!(parsed.steps.last().map(|step| step.kind), Some(last), "{name}: {kept_text}");
+        shown_again(&schedule, &program, 20);
         std::fs::remove_dir_all(&kept).unwrap();
     }
 }
@@ -329,8 +420,7 @@ fn a_handler_begins_when_the_schedule_says() {
     let mut explore = raddle();
     explore.args(["-q", "explore", "--runs", "400", "--first", "--keep"]).arg(&kept).arg("--");
     assert_eq!(run(explore.arg(&program)).status.code(), Some(1), "some order lets it abort");
-    let schedules = std::fs::read_dir(&kept).unwrap().flatten().map(|entry| entry.path());
-    let schedule = schedules.into_iter().next().expect("a schedule was kept");
+    let schedule = kept_schedules(&kept).into_iter().next().expect("a schedule was kept");
     let kept = std::fs::read_to_string(&schedule).unwrap();
     assert!(kept.contains("expect signal 6\n") && kept.contains(" handler"), "{kept}");
     shown_again(&schedule, &program, 5);
@@ -363,8 +453,8 @@ fn a_seed_decides_what_freed_memory_holds() {
     let mut explore = raddle();
     explore.args(["-q", "explore", "--runs", "1", "--stable-memory", "--keep"]).arg(&kept);
     assert_eq!(run(explore.arg("--").arg(&program)).status.code(), Some(1), "the status is an error");
-    let schedule = kept.join("freed-1.schedule");
-    assert!(std::fs::read_to_string(&schedule).unwrap().contains("\nmemory stable\n"));
+    let schedule = kept_schedules(&kept).into_iter().next().expect("a schedule was kept");
+    assert!(std::fs::read_to_string(&schedule).unwrap().contains(" stable-memory"));
     shown_again(&schedule, &program, 5);
 }
 

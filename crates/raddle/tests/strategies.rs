@@ -2,7 +2,7 @@
 //! schedules against enumeration. All seeds are fixed, so that a test that passes once passes always.
 
 mod common;
-#[path = "steering/model.rs"]
+#[path = "../../raddle-sched/tests/machine/model.rs"]
 mod model;
 
 use common::{raddle, run, succeed};
@@ -41,7 +41,7 @@ impl Program {
         let json: serde_json::Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
         let mut ends = BTreeMap::new();
-        for outcome in json["outcomes"].as_array().expect("a list of outcomes") {
+        for outcome in json["exploration"]["outcomes"].as_array().expect("a list of outcomes") {
             let end = if outcome["ending"].get("deadlock").is_some() {
                 End::Deadlock
             } else {
@@ -311,7 +311,7 @@ fn noise_strikes_where_it_is_told() {
             .arg(&path));
         let json: serde_json::Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-        let outcomes = json["outcomes"].as_array().unwrap();
+        let outcomes = json["exploration"]["outcomes"].as_array().unwrap();
         let last_is_one = outcomes.iter().find(|outcome| outcome["stdout"] == "21\n");
         last_is_one.map_or(0, |outcome| outcome["count"].as_u64().unwrap())
     };

@@ -191,7 +191,7 @@ pub(super) fn describe(finding: &Finding) -> String {
             })
         })
         .collect();
-    format!("{} ({})", finding.message, places.join(" and "))
+    format!("{} {} ({})", finding.grade().name(), finding.kind.name(), places.join(" and "))
 }
 
 impl Runner {
@@ -201,14 +201,24 @@ impl Runner {
         let folder = scratch.path().join("program");
         self.build(case, variant, &folder, true)?;
         let mut command = std::process::Command::new(&self.raddle);
-        command.args(["hunt", "--quiet", "--workers", "1", "--", "./program"]).args(&case.args);
+        command.args(["hunt", "--quiet", "--workers", "1", "--output", "findings.json", "--", "./program"]);
+        command.args(&case.args);
         command.current_dir(&folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
         self.limited(command, case)?;
-        let kept = raddle_findings::FindingsFile::read(&folder.join(".raddle/findings.json"))?;
-        let confirmed: Vec<Finding> =
-            kept.findings.into_iter().filter(|finding| finding.grade == Grade::Confirmed).collect();
-        verdicts.check(case, &confirmed)?;
-        for finding in confirmed.iter().filter(|finding| finding.schedule.is_some()) {
+        let kept = raddle_findings::FindingsFile::read(&folder.join("findings.json"))?;
+        // A crash is not what prediction is asked about; that programs crash is part of some of them.
+        let reported: Vec<Finding> = kept
+            .findings
+            .into_iter()
+            .filter(|finding| finding.grade().is_failing() && finding.kind != Kind::Crash)
+            .collect();
+        verdicts.check(case, &reported)?;
+        for finding in reported.iter().filter(|finding| finding.grade() == Grade::Confirmed) {
+            if finding.schedule.is_none() {
+                bail!("confirmed, but no schedule is stored: {}", describe(finding));
+            }
+        }
+        for finding in reported.iter().filter(|finding| finding.schedule.is_some()) {
             self.replay(case, finding, &folder)?;
         }
         Ok(())

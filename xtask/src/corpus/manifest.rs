@@ -19,6 +19,8 @@ struct Raw {
     libs: Vec<String>,
     #[serde(default)]
     shared: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    plain: Vec<String>,
     compilers: Option<Vec<String>>,
     #[serde(default)]
     args: Vec<String>,
@@ -80,6 +82,8 @@ pub struct Case {
     pub cflags: Vec<String>,
     pub libs: Vec<String>,
     pub shared: BTreeMap<String, Vec<String>>,
+    /// Those of the sources that are never compiled by `raddle cc`.
+    pub plain: Vec<String>,
     /// `gcc`, `clang`.
     pub compilers: Vec<String>,
     pub args: Vec<String>,
@@ -158,6 +162,11 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         _ => bail!("`outcomes` needs `nondeterministic = true`, `stdout` excludes both"),
     };
     let files = raw.files.unwrap_or_else(|| vec![format!("{stem}.{}", if cxx { "cpp" } else { "c" })]);
+    let is_source =
+        |name: &String| files.contains(name) || raw.shared.values().flatten().any(|file| file == name);
+    if let Some(stranger) = raw.plain.iter().find(|name| !is_source(name)) {
+        bail!("`plain` names {stranger}, which is no source of the program");
+    }
     Ok(Case {
         name: format!("{group}/{stem}"),
         title: raw.title.unwrap_or_default(),
@@ -167,6 +176,7 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         cflags: raw.cflags,
         libs: raw.libs,
         shared: raw.shared,
+        plain: raw.plain,
         compilers: raw.compilers.unwrap_or_else(|| vec!["gcc".into(), "clang".into()]),
         args: raw.args,
         stdin: raw.stdin,
@@ -230,6 +240,14 @@ mod tests {
         assert_eq!((case.end, case.output), (End::Signal(6), Output::Lines(vec!["0 1".into()])));
         assert!(check("language = \"c\"\nsignal = \"SIGFOO\"").unwrap_err().contains("SIGFOO"));
         assert!(check("language = \"c\"\nsignal = \"SIGSEGV\"\nexit = 1").is_err());
+    }
+
+    #[test]
+    fn plain_sources_are_sources() {
+        let case = check("language = \"c\"\nfiles = [\"a.c\", \"b.c\"]\nplain = [\"b.c\"]").unwrap();
+        assert_eq!(case.plain, ["b.c"]);
+        assert!(check("language = \"c\"\nplain = [\"b.c\"]").unwrap_err().contains("b.c"));
+        assert!(check("language = \"c\"\nshared = { \"l.so\" = [\"b.c\"] }\nplain = [\"b.c\"]").is_ok());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::hunt::{Expected, Words, describe, describe_all, fits, group, markers}
 use super::manifest::{Case, End};
 use super::run::{Runner, Variant};
 use anyhow::{Context, bail};
-use raddle_findings::{Finding, FindingsFile, Kind};
+use raddle_findings::{Finding, FindingsFile};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -36,7 +36,7 @@ impl OnlineVerdict {
     fn check(&self, case: &Case, variant: Variant, findings: &[Finding]) -> anyhow::Result<()> {
         let races: Vec<Finding> = findings
             .iter()
-            .filter(|finding| matches!(finding.kind, Kind::DataRace | Kind::UseAfterFree))
+            .filter(|finding| finding.kind.is_race() && finding.grade().is_failing())
             .cloned()
             .collect();
         if let Some(finding) = races.iter().find(|finding| finding.parties.len() != 2) {
@@ -62,7 +62,7 @@ impl OnlineVerdict {
                 bail!("fits no entry of the manifest: {}", describe(finding));
             }
             if let Some(party) = finding.parties.iter().find(|party| party.stack.is_empty()) {
-                bail!("thread {} has no stack: {}", party.thread, describe(finding));
+                bail!("thread {} has no stack: {}", party.thread.path, describe(finding));
             }
         }
         if self.online.words() == ["may"] {

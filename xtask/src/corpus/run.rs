@@ -79,18 +79,45 @@ impl Runner {
     ) -> anyhow::Result<()> {
         std::fs::create_dir(folder)?;
         for (library, files) in &case.shared {
-            let mut command = self.compiler(case, variant, with_raddle);
-            command.args(["-shared", "-fPIC"]);
-            command.args(files.iter().map(|file| case.folder.join(file))).arg("-o").arg(folder.join(library));
+            // A library without any rebuilt source is one that was not rebuilt: Raddle has no part in its link either.
+            let is_rebuilt = with_raddle && !files.iter().all(|file| case.plain.contains(file));
+            let sources = self.sources(case, variant, folder, files)?;
+            let mut command = self.compiler(case, variant, is_rebuilt);
+            command.args(["-shared", "-fPIC"]).args(sources).arg("-o").arg(folder.join(library));
             compile(command)?;
         }
+        let sources = self.sources(case, variant, folder, &case.files)?;
         let mut command = self.compiler(case, variant, with_raddle);
-        command
-            .args(case.files.iter().map(|file| case.folder.join(file)))
-            .arg("-o")
-            .arg(folder.join("program"));
+        command.args(sources).arg("-o").arg(folder.join("program"));
+        if !case.shared.is_empty() {
+            command.arg("-L").arg(folder);
+        }
         command.args(&case.libs);
         compile(command)
+    }
+
+    /// What to give to the compiler for each source: the source itself, or an object if Raddle must not compile it.
+    fn sources(
+        &self,
+        case: &Case,
+        variant: Variant,
+        folder: &Path,
+        files: &[String],
+    ) -> anyhow::Result<Vec<PathBuf>> {
+        let mut sources = Vec::new();
+        for file in files {
+            let source = case.folder.join(file);
+            if !case.plain.contains(file) {
+                sources.push(source);
+                continue;
+            }
+            let object = folder.join(format!("{file}.o"));
+            let mut command = self.compiler(case, variant, false);
+            command.args(["-c", "-fPIC"]).arg(source).arg("-o").arg(&object);
+            compile(command)?;
+            sources.push(object);
+        }
+        Ok(sources)
     }
 
     fn compiler(&self, case: &Case, variant: Variant, with_raddle: bool) -> Command {

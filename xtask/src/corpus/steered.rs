@@ -177,7 +177,7 @@ fn explore(
     command.args(["--", "./program"]).args(&case.args);
     let text = runner.limited_output(command, case, runs)?;
     let json: Value = serde_json::from_slice(&text).context("raddle explore --json")?;
-    let outcomes = json["outcomes"].as_array().context("no outcomes")?;
+    let outcomes = json["exploration"]["outcomes"].as_array().context("no outcomes")?;
     let [outcome] = outcomes.as_slice() else {
         let all: Vec<String> = outcomes
             .iter()
@@ -185,8 +185,8 @@ fn explore(
             .collect();
         bail!("{runs} runs with one seed had {} outcomes: {}", outcomes.len(), all.join("; "));
     };
-    if json["schedules"] != 1 {
-        bail!("{runs} runs with one seed had {} schedules {options:?}", json["schedules"]);
+    if json["exploration"]["schedules"] != 1 {
+        bail!("{runs} runs with one seed had {} schedules {options:?}", json["exploration"]["schedules"]);
     }
     if outcome["ending"].get("timed-out").is_some() || outcome["ending"].get("stuck").is_some() {
         bail!("the runs did not end: {}", outcome["ending"]);

@@ -192,11 +192,11 @@ fn detect(program: &Program, raddle: &Path, folder: &Path, expected: &[u8]) -> a
     }
     println!("{}: {} reports under detection, see {}", program.name, reports.len(), kept.display());
     for report in &reports {
-        println!("  {}", report.message);
+        println!("  {} {}", report.grade().name(), report.kind.name());
         for party in &report.parties {
             let frame = party.stack.first();
             let place = frame.and_then(|frame| Some(format!("{}:{}", frame.file.as_ref()?, frame.line?)));
-            println!("    {} {} at {}", party.thread, party.action, place.as_deref().unwrap_or("?"));
+            println!("    thread {} at {}", party.thread.path, place.as_deref().unwrap_or("?"));
         }
     }
     Ok(())
@@ -209,15 +209,21 @@ fn hunt(program: &Program, raddle: &Path, folder: &Path) -> anyhow::Result<()> {
     let words = ["hunt", "--quiet", "--timeout", "10", "--keep"];
     let mut prefix: Vec<PathBuf> = vec![raddle.to_owned()];
     prefix.extend(words.map(PathBuf::from));
-    prefix.extend([kept.clone(), "--".into()]);
+    prefix.extend([
+        kept.clone(),
+        "--output".into(),
+        folder.join(format!("{}.json", program.name)),
+        "--".into(),
+    ]);
     let scratch = tempfile::tempdir()?;
     let started = std::time::Instant::now();
     // A hunt that finds something ends with status 1, and what it prints is not what the workload expects.
     let _ = (program.workload)(&built, &prefix, scratch.path());
     let seconds = started.elapsed().as_secs();
-    let findings = raddle_findings::FindingsFile::read(&kept.join("findings.json"))
+    let (stored, _) = raddle_findings::Store::at(&kept)
+        .list()
         .with_context(|| format!("the hunt in {} left no findings", program.name))?;
-    let count = |grade| findings.findings.iter().filter(|finding| finding.grade == grade).count();
+    let count = |grade| stored.iter().filter(|evidence| evidence.finding.grade() == grade).count();
     println!(
         "{}: hunted for {seconds} s, at most {} MiB in one process: {} confirmed, {} predicted, see {}",
         program.name,

@@ -23,9 +23,9 @@
 use crate::detector::{Detector, End};
 use crate::race::Site;
 use crate::region::{RegionTracker, Regions};
-use crate::report::{Report, Reports, place_key};
+use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{Step, VarIx};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind};
 use raddle_trace::{Addr, Op, ThreadIx};
 
 pub const NAME: &str = "atomicsets";
@@ -96,17 +96,31 @@ impl Unit {
     }
 }
 
+/// A pattern that was found: its accesses, each with its variable.
+type Found = Vec<(Site, VarIx)>;
+
 /// Finds the pattern as a subsequence, each element as early as possible.
-fn find(pattern: &[Element], ours: [&Accesses; 2], theirs: [&Accesses; 2]) -> Option<Vec<Site>> {
-    let mut found: Vec<Site> = Vec::new();
+fn find(pattern: &[Element], ours: [&Accesses; 2], theirs: [&Accesses; 2]) -> Option<Found> {
+    let mut found = Found::new();
     for &(mine, write, variable) in pattern {
         let accesses = if mine { ours[variable] } else { theirs[variable] };
         let list = if write { &accesses.writes } else { &accesses.reads };
-        let after = found.last().map(|site| site.position);
+        let after = found.last().map(|(site, _)| site.position);
         let next = list.partition_point(|site| after.is_some_and(|after| site.position <= after));
-        found.push(*list.get(next)?);
+        found.push((*list.get(next)?, accesses.var));
     }
     Some(found)
+}
+
+/// `read write read`, or with two variables `write1 write2 write2 write1`.
+fn words(accesses: &Found) -> String {
+    let first = accesses[0].1;
+    let alone = accesses.iter().all(|&(_, var)| var == first);
+    let word = |&(site, var): &(Site, VarIx)| match (alone, var == first) {
+        (true, _) => site.touch.word().to_owned(),
+        (false, same) => format!("{}{}", site.touch.word(), if same { 1 } else { 2 }),
+    };
+    accesses.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 impl AtomicSetSerialisability {
@@ -162,21 +176,16 @@ impl AtomicSetSerialisability {
             }
         }
         self.ended.push(unit);
-        for sites in found {
+        for accesses in found {
+            let sites: Vec<Site> = accesses.iter().map(|&(site, _)| site).collect();
             let (first, last) = (sites[0], sites[sites.len() - 1]);
             self.violations.push((first.position, last.position));
-            let key: Vec<_> = sites.iter().map(|site| (site.location, site.context)).collect();
-            self.reports.add(place_key(&key, first.position), || {
-                let mut report = Report::new(
-                    NAME,
-                    Kind::AtomicityViolation,
-                    Grade::Suspected,
-                    "units of work on variables that belong together are interleaved unserialisably",
-                );
-                for site in sites {
-                    report = report.part(site.part("accesses the set"));
-                }
-                report
+            self.reports.add(place_key(&sites, first.position), || {
+                let report = Report::new(NAME, Kind::AtomicityViolation, Basis::rule())
+                    .detail(Detail::Pattern { accesses: words(&accesses) });
+                accesses.iter().fold(report, |report, (site, var)| {
+                    report.part(site.accesses(Some(Subject::Variable(*var))))
+                })
             });
         }
         // A unit that ended before every running one began can meet none of them, nor any later one.
@@ -185,7 +194,7 @@ impl AtomicSetSerialisability {
     }
 }
 
-fn compare(ours: &Unit, theirs: &Unit, found: &mut Vec<Vec<Site>>) {
+fn compare(ours: &Unit, theirs: &Unit, found: &mut Vec<Found>) {
     for a in &ours.accesses {
         let Some(their_a) = theirs.find(a.var) else { continue };
         for pattern in &ONE_VARIABLE {

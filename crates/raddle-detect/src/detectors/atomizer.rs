@@ -18,9 +18,9 @@ use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
 use crate::race::Site;
 use crate::region::{RegionTracker, Regions};
-use crate::report::{Report, Reports, place_key};
+use crate::report::{PartAction, Report, Reports, Subject, place_key};
 use crate::step::{PerVar, Step, Sync};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind, Role};
 use raddle_trace::{Op, ThreadIx};
 
 pub const NAME: &str = "atomizer";
@@ -116,18 +116,18 @@ impl Detector for Atomizer {
                 region.violated = true;
                 self.violations.push(step.position);
                 let (begin, second) = (region.begin, Site::of(step));
-                let places = [begin, commit, second].map(|site| (site.location, site.context));
-                self.reports.add(place_key(&places, second.position), || {
-                    let what = if right { "acquires a lock" } else { "makes a racy access" };
-                    Report::new(
-                        NAME,
-                        Kind::AtomicityViolation,
-                        Grade::Suspected,
-                        "a region that is meant to be atomic cannot be reduced to one step",
-                    )
-                    .part(begin.part("begins the region"))
-                    .part(commit.part("can no longer be moved together with what follows"))
-                    .part(second.part(what))
+                self.reports.add(place_key(&[begin, commit, second], second.position), || {
+                    let breaks = match step.sync {
+                        Sync::Acquire { lock, read } => {
+                            second.part(PartAction::Acquires { subject: Some(Subject::Lock(lock)), read })
+                        }
+                        _ => second.accesses(step.vars.first().copied().map(Subject::Variable)),
+                    };
+                    Report::new(NAME, Kind::AtomicityViolation, Basis::rule())
+                        .detail(Detail::NotReducible)
+                        .part(begin.plays(Role::BeginsRegion, None))
+                        .part(commit.plays(Role::CommitsRegion, None))
+                        .part(breaks)
                 });
             }
             None if racy || left => region.commit = Some(Site::of(step)),

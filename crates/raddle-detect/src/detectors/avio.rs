@@ -16,10 +16,10 @@
 
 use crate::detector::{Detector, End};
 use crate::race::Site;
-use crate::report::{Report, Reports, place_key};
-use crate::step::{PerVar, Step};
+use crate::report::{Report, Reports, Subject, place_key};
+use crate::step::{PerVar, Step, VarIx};
 use crate::training::{PlaceName, place_name};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind};
 use raddle_trace::{LocationIx, Tables, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -56,6 +56,7 @@ struct Last {
 /// An unserialisable interleaving: the pair of one thread and the access between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interleaving {
+    pub var: VarIx,
     pub first: Site,
     pub between: Site,
     pub second: Site,
@@ -123,7 +124,7 @@ impl Detector for Avio {
             if let Some(between) = between {
                 let examples = self.broken.entry(pair).or_default();
                 if examples.len() < EXAMPLES_MAX {
-                    examples.push(Interleaving { first: last.site, between, second: site });
+                    examples.push(Interleaving { var, first: last.site, between, second: site });
                 }
             }
         }
@@ -139,20 +140,20 @@ impl Detector for Avio {
                 continue;
             }
             let example = examples[0];
-            let places =
-                [example.first, example.between, example.second].map(|site| (site.location, site.context));
-            reports.add(place_key(&places, example.second.position), || {
-                Report::new(
-                    NAME,
-                    Kind::AtomicityViolation,
-                    Grade::Suspected,
-                    "two accesses that belong together are interleaved by another thread",
-                )
-                .part(example.first.part("accesses the memory"))
-                .part(example.between.part("accesses it in between"))
-                .part(example.second.part("accesses it again"))
+            let sites = [example.first, example.between, example.second];
+            reports.add(place_key(&sites, example.second.position), || {
+                let report = Report::new(NAME, Kind::AtomicityViolation, Basis::rule())
+                    .detail(Detail::Pattern { accesses: pattern(&sites) });
+                let subject = Some(Subject::Variable(example.var));
+                sites.iter().fold(report, |report, site| report.part(site.accesses(subject)))
             });
         }
         reports.take()
     }
+}
+
+/// The accesses in their order: `read write read`.
+fn pattern(sites: &[Site]) -> String {
+    let words: Vec<&str> = sites.iter().map(|site| site.touch.word()).collect();
+    words.join(" ")
 }

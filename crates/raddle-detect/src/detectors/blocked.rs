@@ -5,8 +5,8 @@
 //! fill.
 //!
 //! **Sound** when no other thread can run any more (all have ended or wait): then nothing can unblock it, and the grade
-//! is *confirmed*. While others could still run the trace may just have been cut off, and the grade is *suspected*.
-//! A lock whose holder has ended is always *confirmed*. **Complete** for the waits that the trace shows.
+//! is *observed*. While others could still run the trace may just have been cut off, and the grade is *suspected*.
+//! A lock whose holder has ended is always *observed*. **Complete** for the waits that the trace shows.
 //!
 //! **Deviations**: cycles of locks are left to [`super::waitfor`], signals that came too early to
 //! [`super::missedsignal`].
@@ -14,10 +14,10 @@
 //! **Cost**: constant an event.
 
 use crate::detector::{Detector, End};
-use crate::report::{Report, object as object_token, thread_token};
+use crate::report::{Remark, Report};
 use crate::step::Step;
 use crate::waiting::{Waiting, WaitsFor};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind};
 
 pub const NAME: &str = "blocked";
 
@@ -32,42 +32,27 @@ impl Detector for Blocked {
     }
 
     fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
-        let in_cycle: Vec<_> = self.waiting.lock_cycles().into_iter().flatten().map(|(t, _, _)| t).collect();
+        let in_cycle: Vec<_> = self.waiting.lock_cycles().iter().flatten().map(|link| link.thread).collect();
         let certain = !self.waiting.somebody_runs();
         let mut reports = Vec::new();
         for (thread, what, site) in self.waiting.waiting() {
             if in_cycle.contains(&thread) {
                 continue;
             }
-            let mut grade = if certain { Grade::Confirmed } else { Grade::Suspected };
-            let (text, object) = match what {
-                WaitsFor::Lock(lock) => {
-                    let holder = self.waiting.holders(lock).iter().find(|(holder, _)| *holder != thread);
-                    match holder {
-                        // A lock that is free, or whose holder runs, will be handed over.
-                        None => continue,
-                        Some((holder, _)) if self.waiting.has_ended(*holder) => {
-                            grade = Grade::Confirmed;
-                            (
-                                format!("a lock whose holder, thread {}, has ended", thread_token(*holder)),
-                                lock,
-                            )
-                        }
-                        Some((holder, _)) => {
-                            (format!("a lock held by thread {}", thread_token(*holder)), lock)
-                        }
-                    }
-                }
-                WaitsFor::Condition(cond) => ("a condition that nobody signals".into(), cond),
-                WaitsFor::Semaphore(sem) => ("a semaphore that nobody posts".into(), sem),
-                WaitsFor::Barrier(barrier) => ("a barrier that does not fill".into(), barrier),
+            let holder = match what {
+                WaitsFor::Lock { lock, .. } => match self.waiting.holder_beside(lock, thread) {
+                    // A lock that is free will be handed over.
+                    None => continue,
+                    holder => holder,
+                },
+                _ => None,
             };
-            let message = format!("a thread is blocked at the end of the trace, waiting for {text}");
-            let mut part = site.part("");
-            part.action = format!("waits for {text}").into();
-            let report = Report::new(NAME, Kind::BlockedThread, grade, message)
-                .part(part)
-                .object(object_token(object));
+            let ended = holder.filter(|&holder| self.waiting.has_ended(holder));
+            let basis = if certain || ended.is_some() { Basis::observed() } else { Basis::rule() };
+            let part = site.part(what.action(holder)).holding(self.waiting.held_by(thread));
+            let mut report =
+                Report::new(NAME, Kind::BlockedThread, basis).detail(Detail::AtEndOfTrace).part(part);
+            report.remarks.extend(ended.map(Remark::HolderEnded));
             reports.push(report);
         }
         reports

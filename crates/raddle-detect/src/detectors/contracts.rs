@@ -31,9 +31,9 @@ use crate::clock::Clock;
 use crate::detector::{Detector, End};
 use crate::happens_before::HappensBefore;
 use crate::race::Site;
-use crate::report::{Report, Reports, place_key};
+use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::Step;
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind, Role, What};
 use raddle_trace::{ObjectId, Op, Tables, TextIx, ThreadIx};
 use std::collections::VecDeque;
 
@@ -311,19 +311,15 @@ impl Contracts {
         self.violations.push((target.last.site.position, spoiler.last.site.position));
         let sites = [target.first.site, target.last.site, spoiler.first.site, spoiler.last.site];
         let line = self.rules[rule].line;
-        self.reports.add(
-            place_key(&sites.map(|site| (site.location, site.context)), u64::from(line)),
-            || {
-                let message = format!(
-                    "a sequence of calls that must be atomic (contract in line {line}) can be interrupted"
-                );
-                Report::new(NAME, Kind::ContractViolation, Grade::Suspected, message)
-                    .part(sites[0].part("begins the sequence"))
-                    .part(sites[1].part("ends it"))
-                    .part(sites[2].part("begins calls that must not run inside it"))
-                    .part(sites[3].part("ends them"))
-            },
-        );
+        self.reports.add(place_key(&sites, u64::from(line)), || {
+            let roles =
+                [Role::BeginsSequence, Role::EndsSequence, Role::InterruptsSequence, Role::EndsInterruption];
+            let objects = target.binding.iter().map(|&(_, object)| Subject::Object(object, What::Other));
+            let report = Report::new(NAME, Kind::ContractViolation, Basis::rule())
+                .detail(Detail::Contract { line })
+                .objects(objects);
+            sites.iter().zip(roles).fold(report, |report, (site, role)| report.part(site.plays(role, None)))
+        });
     }
 }
 

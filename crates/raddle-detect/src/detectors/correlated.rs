@@ -17,9 +17,9 @@
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
 use crate::race::Site;
-use crate::report::{Report, Reports, place_key, variable};
+use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{PerVar, Step, Sync, VarIx};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind, Role};
 use raddle_trace::ThreadIx;
 use rustc_hash::FxHashMap;
 
@@ -141,16 +141,11 @@ impl Detector for Correlated {
             let matters = va.shared && vb.shared && (va.written || vb.written);
             if correlated && protected && matters && self.locksets.disjoint(locks_a, locks_b) {
                 self.found.push((a, b));
-                let places = [va.site, vb.site].map(|site| (site.location, site.context));
-                reports.add(place_key(&places, u64::from(a.0)), || {
-                    let message = format!(
-                        "two variables are used together in {together} places but protected by different locks"
-                    );
-                    Report::new(NAME, Kind::HighLevelRace, Grade::Suspected, message)
-                        .part(va.site.part("accesses one of them"))
-                        .part(vb.site.part("accesses the other"))
-                        .object(variable(a))
-                        .object(variable(b))
+                reports.add(place_key(&[va.site, vb.site], u64::from(a.0)), || {
+                    Report::new(NAME, Kind::HighLevelRace, Basis::rule())
+                        .detail(Detail::Together { times: together.into() })
+                        .part(va.site.plays(Role::AccessesOne, Some(Subject::Variable(a))))
+                        .part(vb.site.plays(Role::AccessesOther, Some(Subject::Variable(b))))
                 });
             }
         }

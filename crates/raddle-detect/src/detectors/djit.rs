@@ -6,9 +6,11 @@
 //! thread's last read or write is not known to the writer.
 //!
 //! **Complete and precise** for happens-before: an access is reported exactly if it is unordered with some earlier
-//! conflicting one, because a thread that knows another's last access knows all its earlier ones. The *first* race of a
-//! trace is real; later ones may depend on it, which is why the grade is *suspected*. [`super::shb`] keeps only those
-//! that are real, [`super::syncp`] gives witnesses.
+//! conflicting one, because a thread that knows another's last access knows all its earlier ones. Grade *unordered*: its
+//! order contains that of C and C++11 (see [`crate::happens_before`]), so what it reports is unordered by those rules too,
+//! and only races that hide behind relaxed atomics are left to [`super::hb11`]. That both accesses can be next at one moment
+//! is certain for the *first* race of a trace only; later ones may depend on it. [`super::shb`] keeps those of which it is
+//! certain, [`super::syncp`] gives witnesses.
 //!
 //! **Deviations**: Djit+ reports the first access of a thread in a time frame only; here every access is looked at.
 //!
@@ -19,7 +21,7 @@ use crate::happens_before::HappensBefore;
 use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{PerVar, Step};
-use raddle_findings::Grade;
+use raddle_findings::Basis;
 
 pub const NAME: &str = "djit";
 
@@ -44,14 +46,14 @@ impl Default for Djit {
         Djit {
             order: HappensBefore::new(),
             variables: PerVar::default(),
-            races: Races::new(NAME, Grade::Suspected),
+            races: Races::new(NAME, Basis::unordered()),
         }
     }
 }
 
 impl Djit {
     pub fn keep_all() -> Djit {
-        Djit { races: Races::new(NAME, Grade::Suspected).keep_all(), ..Djit::default() }
+        Djit { races: Races::new(NAME, Basis::unordered()).keep_all(), ..Djit::default() }
     }
 
     pub fn races(&self) -> &Races {
@@ -74,9 +76,9 @@ impl Detector for Djit {
                     .map(|(_, (_, site))| *site)
             };
             if let Some(first) = unknown(&variable.writes) {
-                self.races.race(var, first, true, step, write);
+                self.races.race(var, first, step);
             } else if write && let Some(first) = unknown(&variable.reads) {
-                self.races.race(var, first, false, step, true);
+                self.races.race(var, first, step);
             }
             let mine = if write { &mut variable.writes } else { &mut variable.reads };
             if mine.len() <= slot.index() {

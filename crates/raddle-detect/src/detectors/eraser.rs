@@ -23,7 +23,7 @@ use crate::locksets::{LockSetIx, LockSets};
 use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{PerVar, Step};
-use raddle_findings::Grade;
+use raddle_findings::Basis;
 use raddle_trace::ThreadIx;
 
 pub const NAME: &str = "eraser";
@@ -56,7 +56,7 @@ impl Eraser {
             ownership,
             locksets: LockSets::default(),
             states: PerVar::default(),
-            races: Races::new(name, Grade::Suspected),
+            races: Races::new(name, Basis::rule()),
         }
     }
 
@@ -97,7 +97,7 @@ impl Detector for Eraser {
                 State::Reported => continue,
             };
             if next == State::SharedModified(LockSetIx::EMPTY) {
-                self.races.unprotected(var, last, step, write);
+                self.races.unprotected(var, last, step);
                 next = State::Reported;
             }
             *self.states.get_mut(var) = (next, Site::of(step));

@@ -6,7 +6,7 @@
 //! concurrently.
 //!
 //! **Precise up to the first race of each variable**: that is found at the same access as by `djit`. After it, fewer
-//! pairs are compared. Grade *suspected*, for the same reason as there.
+//! pairs are compared, but each pair that is reported is unordered. Grade *unordered*, for the same reason as there.
 //!
 //! **Deviations**: locations are kept beside epochs, so that a report can name both sides. A read of the variable's own
 //! epoch returns at once, as in the paper, and then the earlier location of that epoch stays.
@@ -15,10 +15,10 @@
 
 use crate::detector::{Detector, End};
 use crate::happens_before::HappensBefore;
-use crate::race::{Races, Site};
+use crate::race::{Races, Site, Touch};
 use crate::report::Report;
 use crate::step::{PerVar, Step, VarIx};
-use raddle_findings::Grade;
+use raddle_findings::Basis;
 use raddle_trace::{ContextIx, LocationIx, ThreadIx};
 use rustc_hash::FxHashMap;
 
@@ -53,13 +53,20 @@ impl Epoch {
 struct Place {
     location: LocationIx,
     context: ContextIx,
-    position: u64,
+    /// The place in the observed order above, what the access does below: two of these and two epochs are less than a line of
+    /// the cache.
+    position_and_touch: u64,
 }
 
 impl Place {
     #[inline(always)]
     fn of(step: &Step<'_>) -> Place {
-        Place { location: step.event.location, context: step.event.context, position: step.position }
+        let touch = u64::from(Touch::of(&step.event.op).bits());
+        Place {
+            location: step.event.location,
+            context: step.event.context,
+            position_and_touch: step.position << Touch::BITS | touch,
+        }
     }
 
     fn site(self, epoch: Epoch) -> Site {
@@ -67,7 +74,8 @@ impl Place {
             thread: epoch.thread(),
             location: self.location,
             context: self.context,
-            position: self.position,
+            touch: Touch::from_bits(self.position_and_touch as u32 & ((1 << Touch::BITS) - 1)),
+            position: self.position_and_touch >> Touch::BITS,
         }
     }
 }
@@ -109,14 +117,14 @@ impl Default for FastTrack {
             now: NOBODY,
             variables: PerVar::default(),
             shared: FxHashMap::default(),
-            races: Races::new(NAME, Grade::Suspected),
+            races: Races::new(NAME, Basis::unordered()),
         }
     }
 }
 
 impl FastTrack {
     pub fn keep_all() -> FastTrack {
-        FastTrack { races: Races::new(NAME, Grade::Suspected).keep_all(), ..FastTrack::default() }
+        FastTrack { races: Races::new(NAME, Basis::unordered()).keep_all(), ..FastTrack::default() }
     }
 
     pub fn races(&self) -> &Races {
@@ -141,7 +149,7 @@ impl FastTrack {
                 continue;
             }
             if !known(&self.order, slot, variable.write) {
-                self.races.race(var, variable.write_place.site(variable.write), true, step, false);
+                self.races.race(var, variable.write_place.site(variable.write), step);
             }
             if variable.read == SHARED {
                 let reads = self.shared.entry(var).or_default();
@@ -169,18 +177,18 @@ impl FastTrack {
                 continue;
             }
             if !known(&self.order, slot, variable.write) {
-                self.races.race(var, variable.write_place.site(variable.write), true, step, true);
+                self.races.race(var, variable.write_place.site(variable.write), step);
             }
             if variable.read == SHARED {
                 let reads = self.shared.remove(&var).unwrap_or_default();
                 if let Some((epoch, place)) =
                     reads.iter().find(|(epoch, _)| !known(&self.order, slot, *epoch))
                 {
-                    self.races.race(var, place.site(*epoch), false, step, true);
+                    self.races.race(var, place.site(*epoch), step);
                 }
                 variable.read = Epoch::default();
             } else if !known(&self.order, slot, variable.read) {
-                self.races.race(var, variable.read_place.site(variable.read), false, step, true);
+                self.races.race(var, variable.read_place.site(variable.read), step);
             }
             variable.write = now;
             variable.write_place = Place::of(step);

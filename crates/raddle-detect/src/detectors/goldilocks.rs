@@ -7,7 +7,7 @@
 //! conflicting access is ordered exactly if its thread is a member then.
 //!
 //! **Precise up to the first race of each variable**, like [`super::fasttrack`], with which it agrees there. Grade
-//! *suspected*, for the same reason.
+//! *unordered*, for the same reason: its locksets pass on all that happens-before does, atomics of any order included.
 //!
 //! **Lazy evaluation**, as in the paper: synchronisation goes into one list, an access remembers its place in it, and
 //! its lockset is computed when another thread asks, from that place on. The short cut: the same thread needs no
@@ -23,7 +23,7 @@ use crate::detector::{Detector, End};
 use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{ChannelIx, LockIx, Step, Sync, VarIx};
-use raddle_findings::Grade;
+use raddle_findings::Basis;
 use raddle_trace::ThreadIx;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -70,7 +70,7 @@ impl Default for Goldilocks {
         Goldilocks {
             list: Vec::new(),
             variables: FxHashMap::default(),
-            races: Races::new(NAME, Grade::Suspected),
+            races: Races::new(NAME, Basis::unordered()),
         }
     }
 }
@@ -124,7 +124,7 @@ impl Remembered {
 
 impl Goldilocks {
     pub fn keep_all() -> Goldilocks {
-        Goldilocks { races: Races::new(NAME, Grade::Suspected).keep_all(), ..Goldilocks::default() }
+        Goldilocks { races: Races::new(NAME, Basis::unordered()).keep_all(), ..Goldilocks::default() }
     }
 
     pub fn races(&self) -> &Races {
@@ -167,14 +167,14 @@ impl Detector for Goldilocks {
             if let Some(last) = &mut variable.write
                 && !last.known_to(thread, &self.list)
             {
-                self.races.race(var, last.site, true, step, write);
+                self.races.race(var, last.site, step);
             }
             if write {
                 if let Some(read) = variable.reads.iter_mut().find_map(|read| {
                     let known = read.known_to(thread, &self.list);
                     (!known).then_some(read.site)
                 }) {
-                    self.races.race(var, read, false, step, true);
+                    self.races.race(var, read, step);
                 }
                 variable.reads.clear();
                 variable.write = Some(Remembered::new(step, self.list.len()));

@@ -18,9 +18,9 @@
 
 use crate::detector::{Detector, End};
 use crate::lockgraph::{Ask, LockGraph};
-use crate::report::{Key, Report, Reports, object};
+use crate::report::{Key, PartAction, Remark, Report, Reports};
 use crate::step::{LockIx, Names, Step};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Kind};
 use raddle_trace::{ObjectId, Op};
 use rustc_hash::FxHashMap;
 
@@ -58,19 +58,11 @@ pub(crate) fn requested(locks: &FxHashMap<ObjectId, LockIx>, step: &Step<'_>) ->
 
 /// Tells a cycle of requests.
 pub(crate) fn tell(by: &'static str, kind: Kind, cycle: &[&Ask], names: &Names) -> Report {
-    let locks: Vec<String> = cycle.iter().map(|ask| object(names.lock(ask.wanted.lock))).collect();
-    let message = format!("{} threads take locks in an order that closes a cycle", cycle.len());
-    let mut report = Report::new(by, kind, Grade::Suspected, message);
-    for ask in cycle {
-        let held: Vec<String> = ask.held.iter().map(|mode| object(names.lock(mode.lock))).collect();
-        let mut part = ask.first.clone();
-        part.action =
-            format!("acquires lock {} holding {}", object(names.lock(ask.wanted.lock)), held.join(", "))
-                .into();
-        report.parts.push(part);
-    }
-    report.objects = locks;
-    report
+    cycle.iter().fold(Report::new(by, kind, Basis::rule()), |report, ask| {
+        let subject = Some(names.lock(ask.wanted.lock));
+        let action = PartAction::Acquires { subject, read: ask.wanted.read };
+        report.part(ask.first.part(action).holding(ask.holding.iter().copied()))
+    })
 }
 
 pub(crate) fn cycle_key(cycle: &[&Ask]) -> Key {
@@ -140,7 +132,7 @@ impl Detector for Goodlock {
         });
         let mut list = reports.take();
         if !complete && let Some(last) = list.last_mut() {
-            last.notes.push("the search for lock cycles stopped at its limit; there may be more".into());
+            last.remarks.push(Remark::CyclesCut);
         }
         list
     }

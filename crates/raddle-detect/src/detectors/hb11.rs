@@ -11,7 +11,7 @@
 //!
 //! **Precise up to the first race** for executions in which every atomic load reads the last store of the trace, which
 //! is what a trace contains. Two accesses race if they conflict, are unordered, and are not both atomic. Grade
-//! *suspected*, for the same reason as [`super::djit`]. This is the reference for the runtime's online detection.
+//! *unordered*: that is what these rules decide. This is the reference for the runtime's online detection.
 //!
 //! **Deviations**: the end of a one-time initialisation is also a release store to its control word, because compilers
 //! look at the guards of function-local statics by an acquire load of their own. `seq_cst` is treated as acquire and release. Other primitives order as in
@@ -25,7 +25,7 @@ use crate::happens_before::HappensBefore;
 use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{PerVar, Step, VarIx};
-use raddle_findings::Grade;
+use raddle_findings::Basis;
 use raddle_trace::{Addr, AtomicKind, Op, Order, ThreadIx};
 use rustc_hash::FxHashMap;
 
@@ -76,14 +76,14 @@ impl Default for Hb11 {
             variables: PerVar::default(),
             locations: FxHashMap::default(),
             fences: Vec::new(),
-            races: Races::new(NAME, Grade::Suspected),
+            races: Races::new(NAME, Basis::unordered()),
         }
     }
 }
 
 impl Hb11 {
     pub fn keep_all() -> Hb11 {
-        Hb11 { races: Races::new(NAME, Grade::Suspected).keep_all(), ..Hb11::default() }
+        Hb11 { races: Races::new(NAME, Basis::unordered()).keep_all(), ..Hb11::default() }
     }
 
     pub fn races(&self) -> &Races {
@@ -106,18 +106,18 @@ impl Hb11 {
                 .find(|(other, last)| last.time > clock.as_slice().get(*other).copied().unwrap_or(0))
                 .map(|(_, last)| last.site)
         };
-        let mut first = unknown(&variable.writes).map(|site| (site, true));
+        let mut first = unknown(&variable.writes);
         if !atomic {
-            first = first.or_else(|| unknown(&variable.atomic_writes).map(|site| (site, true)));
+            first = first.or_else(|| unknown(&variable.atomic_writes));
         }
         if write {
-            first = first.or_else(|| unknown(&variable.reads).map(|site| (site, false)));
+            first = first.or_else(|| unknown(&variable.reads));
         }
         if write && !atomic {
-            first = first.or_else(|| unknown(&variable.atomic_reads).map(|site| (site, false)));
+            first = first.or_else(|| unknown(&variable.atomic_reads));
         }
-        if let Some((site, wrote)) = first {
-            self.races.race(var, site, wrote, step, write);
+        if let Some(first) = first {
+            self.races.race(var, first, step);
         }
         let mine = match (atomic, write) {
             (false, false) => &mut variable.reads,

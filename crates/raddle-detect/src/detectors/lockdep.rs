@@ -19,7 +19,7 @@
 use super::goodlock::{THREADS_MAX, cycle_key, learn_lock, requested, tell};
 use crate::detector::{Detector, End};
 use crate::lockgraph::{Ask, LockGraph};
-use crate::report::{Report, Reports};
+use crate::report::{Remark, Report, Reports};
 use crate::step::{LockIx, Step};
 use raddle_findings::Kind;
 use raddle_trace::ObjectId;
@@ -76,7 +76,7 @@ impl Detector for Lockdep {
         }
         let mut list = reports.take();
         if !complete && let Some(last) = list.last_mut() {
-            last.notes.push("there were too many chains of locks; some were not extended".into());
+            last.remarks.push(Remark::CyclesCut);
         }
         list
     }

@@ -6,7 +6,7 @@
 //!
 //! **Neither sound nor complete** in general, because the intention is guessed: the late waiter may have been meant
 //! for another signal. When the waiter is still waiting at the end and nobody can run any more, the miss is a fact and
-//! the grade is *confirmed*; else *suspected*. [`super::blocked`] tells such a waiter too, without the reason.
+//! the grade is *observed*; else *suspected*. [`super::blocked`] tells such a waiter too, without the reason.
 //!
 //! **Deviations**: the detectors the survey cites are static patterns; this one looks at a run.
 //!
@@ -14,10 +14,10 @@
 
 use crate::detector::{Detector, End};
 use crate::race::Site;
-use crate::report::{Report, Reports, object, place_key};
+use crate::report::{PartAction, Remark, Report, Reports, Subject, place_key};
 use crate::step::Step;
 use crate::waiting::{Waiting, WaitsFor};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind, What};
 use raddle_trace::{ObjectId, Op};
 use rustc_hash::FxHashMap;
 
@@ -39,12 +39,12 @@ pub struct MissedSignal {
     reports: Reports,
 }
 
-fn tell(cond: ObjectId, signal: Site, wait: Site, grade: Grade, how: &'static str) -> Report {
-    let message = "a signal was sent before the thread that it was meant for began to wait";
-    Report::new(NAME, Kind::MissedSignal, grade, message)
-        .part(signal.part("signals while nobody waits"))
-        .part(wait.part(how))
-        .object(object(cond))
+fn tell(cond: ObjectId, signal: Site, wait: Site, basis: Basis, still_waits: bool) -> Report {
+    let subject = Subject::Object(cond, What::Condition);
+    Report::new(NAME, Kind::MissedSignal, basis)
+        .detail(Detail::MissedSignal { still_waits })
+        .part(signal.part(PartAction::SignalsNobody { subject }))
+        .part(wait.part(WaitsFor::Condition(cond).action(None)))
 }
 
 impl Detector for MissedSignal {
@@ -72,12 +72,10 @@ impl Detector for MissedSignal {
                 condition.pending = condition.pending.min(condition.waiters);
                 if let Some(signal) = condition.lost {
                     let wait = Site::of(step);
-                    let key = place_key(
-                        &[(signal.location, signal.context), (wait.location, wait.context)],
-                        cond.0,
-                    );
-                    let how = "waits for it and times out";
-                    self.reports.add(key, || tell(cond, signal, wait, Grade::Suspected, how));
+                    self.reports.add(place_key(&[signal, wait], cond.0), || {
+                        tell(cond, signal, wait, Basis::rule(), false)
+                            .remark(Remark::WaitTimedOut(wait.thread))
+                    });
                 }
             }
             _ => {}
@@ -85,16 +83,15 @@ impl Detector for MissedSignal {
     }
 
     fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
-        let grade = if self.waiting.somebody_runs() { Grade::Suspected } else { Grade::Confirmed };
+        let basis = if self.waiting.somebody_runs() { Basis::rule() } else { Basis::observed() };
         for (_, what, wait) in self.waiting.waiting() {
             let WaitsFor::Condition(cond) = what else { continue };
             let Some(signal) = self.conditions.get(&cond).and_then(|condition| condition.lost) else {
                 continue;
             };
             if signal.position < wait.position {
-                let key =
-                    place_key(&[(signal.location, signal.context), (wait.location, wait.context)], cond.0);
-                self.reports.add(key, || tell(cond, signal, wait, grade, "waits for it and is never woken"));
+                let key = place_key(&[signal, wait], cond.0);
+                self.reports.add(key, || tell(cond, signal, wait, basis.clone(), true));
             }
         }
         self.reports.take()

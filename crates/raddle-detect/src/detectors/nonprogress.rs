@@ -18,9 +18,10 @@
 
 use crate::detector::{Detector, End};
 use crate::race::Site;
-use crate::report::{Report, Reports, object, place_key};
+use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{Step, Sync};
-use raddle_findings::{Grade, Kind};
+use crate::waiting::{WaitsFor, lock_kind};
+use raddle_findings::{Basis, Detail, Kind, Role, What};
 use raddle_trace::{LocationIx, ObjectId, Op, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -47,6 +48,8 @@ struct Busy {
 #[derive(Clone, Copy, Debug)]
 struct Wanting {
     site: Site,
+    read: bool,
+    what: What,
     /// Acquisitions by others since.
     turns: u64,
     told: bool,
@@ -84,10 +87,18 @@ impl NonProgress {
     fn starvation(&mut self, step: &Step<'_>) {
         let thread = step.thread();
         match (step.event.op, step.sync) {
-            (Op::Request { lock, .. } | Op::LockFailed { lock, .. } | Op::ReadLockFailed { lock, .. }, _) => {
+            (
+                Op::Request { lock, flags, .. }
+                | Op::LockFailed { lock, flags }
+                | Op::ReadLockFailed { lock, flags },
+                _,
+            ) => {
                 let wanting = self.wanting.entry(lock).or_default();
                 if !wanting.iter().any(|(who, _)| *who == thread) {
-                    wanting.push((thread, Wanting { site: Site::of(step), turns: 0, told: false }));
+                    let read =
+                        matches!(step.event.op, Op::Request { read: true, .. } | Op::ReadLockFailed { .. });
+                    let (site, what) = (Site::of(step), lock_kind(read || flags.rwlock));
+                    wanting.push((thread, Wanting { site, read, what, turns: 0, told: false }));
                 }
             }
             (Op::Lock { lock, .. } | Op::ReadLock { lock, .. }, Sync::Acquire { .. }) => {
@@ -98,16 +109,13 @@ impl NonProgress {
                     if wants.turns > self.turns_bound && !wants.told {
                         wants.told = true;
                         let (wants, winner) = (*wants, Site::of(step));
-                        let key = place_key(&[(wants.site.location, wants.site.context)], lock.0);
-                        self.starving.add(key, || {
-                            let message = format!(
-                                "a thread waits for a lock that others acquire {} times meanwhile",
-                                wants.turns
-                            );
-                            Report::new(NAME, Kind::Starvation, Grade::Suspected, message)
-                                .part(wants.site.part("waits for the lock"))
-                                .part(winner.part("acquires it again"))
-                                .object(object(lock))
+                        let Wanting { site, read, what, turns, .. } = wants;
+                        let subject = Some(Subject::Object(lock, what));
+                        self.starving.add(place_key(&[site], lock.0), || {
+                            Report::new(NAME, Kind::Starvation, Basis::rule())
+                                .detail(Detail::Without { progress_steps: turns })
+                                .part(site.part(WaitsFor::Lock { lock, read, what }.action(None)))
+                                .part(winner.plays(Role::AcquiresAgain, subject))
                         });
                     }
                 }
@@ -173,15 +181,12 @@ impl Detector for NonProgress {
         let partner = self.busy.iter().enumerate().find(|(other, busy)| {
             *other != thread.index() && busy.failed > 0 && busy.steps > self.steps_bound / 2
         });
-        let (kind, message) = match partner {
-            Some(_) if fails => {
-                (Kind::Livelock, format!("threads react to each other for {steps} steps without progress"))
-            }
-            _ => (Kind::NonProgress, format!("a thread makes {steps} steps without progress")),
-        };
+        let kind = if fails && partner.is_some() { Kind::Livelock } else { Kind::NonProgress };
         let site = Site::of(step);
-        self.reports.add(place_key(&[(site.location, site.context)], u64::from(thread.0)), || {
-            Report::new(NAME, kind, Grade::Suspected, message).part(site.part("repeats itself"))
+        self.reports.add(place_key(&[site], u64::from(thread.0)), || {
+            Report::new(NAME, kind, Basis::rule())
+                .detail(Detail::Without { progress_steps: steps })
+                .part(site.plays(Role::RepeatsItself, None))
         });
     }
 

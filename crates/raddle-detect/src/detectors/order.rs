@@ -15,10 +15,10 @@
 
 use crate::detector::{Detector, End};
 use crate::race::Site;
-use crate::report::{Report, Reports, place_key};
+use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{PerVar, Step};
 use crate::training::{PlaceName, place_name};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Kind, Role, What};
 use raddle_trace::{LocationIx, ObjectId, Op, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -107,12 +107,15 @@ pub fn parse_pairs(text: &str) -> Result<Vec<(GivenPlace, GivenPlace)>, String> 
 /// First executions on one object, in order.
 type Firsts = Vec<Site>;
 
+/// Pairs of places that were seen in this order, with an example each: the steps and their object.
+type Pairs = FxHashMap<(LocationIx, LocationIx), (Site, Site, Subject)>;
+
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     facts: Option<OrderFacts>,
     variables: PerVar<Firsts>,
     objects: FxHashMap<ObjectId, Firsts>,
-    pairs: FxHashMap<(LocationIx, LocationIx), (Site, Site)>,
+    pairs: Pairs,
     violations: Vec<(u64, u64)>,
 }
 
@@ -136,12 +139,12 @@ impl Order {
     }
 }
 
-fn enter(firsts: &mut Firsts, site: Site, pairs: &mut FxHashMap<(LocationIx, LocationIx), (Site, Site)>) {
+fn enter(firsts: &mut Firsts, site: Site, subject: Subject, pairs: &mut Pairs) {
     if firsts.len() >= PLACES_MAX || firsts.iter().any(|first| first.location == site.location) {
         return;
     }
     for first in firsts.iter().filter(|first| first.thread != site.thread) {
-        pairs.entry((first.location, site.location)).or_insert((*first, site));
+        pairs.entry((first.location, site.location)).or_insert((*first, site, subject));
     }
     firsts.push(site);
 }
@@ -152,10 +155,11 @@ impl Detector for Order {
         let site = Site::of(step);
         if step.plain_access().is_some() {
             for &var in step.vars {
-                enter(self.variables.get_mut(var), site, &mut self.pairs);
+                enter(self.variables.get_mut(var), site, Subject::Variable(var), &mut self.pairs);
             }
         } else if let Op::Custom { object, .. } = step.event.op {
-            enter(self.objects.entry(object).or_default(), site, &mut self.pairs);
+            let subject = Subject::Object(object, What::Other);
+            enter(self.objects.entry(object).or_default(), site, subject, &mut self.pairs);
         }
     }
 
@@ -163,16 +167,14 @@ impl Detector for Order {
         let Some(facts) = &self.facts else { return Vec::new() };
         let mut reports = Reports::default();
         let mut pairs: Vec<_> = self.pairs.iter().collect();
-        pairs.sort_by_key(|(_, (first, second))| (second.position, first.position));
-        for (&(first, second), &(early, late)) in pairs {
+        pairs.sort_by_key(|(_, (first, second, _))| (second.position, first.position));
+        for (&(first, second), &(early, late, subject)) in pairs {
             if facts.requires(&place_name(end.tables, second), &place_name(end.tables, first)) {
                 self.violations.push((early.position, late.position));
-                let places = [early, late].map(|site| (site.location, site.context));
-                reports.add(place_key(&places, early.position), || {
-                    let message = "two steps happen in the opposite of their required order";
-                    Report::new(NAME, Kind::OrderViolation, Grade::Suspected, message)
-                        .part(early.part("comes first here"))
-                        .part(late.part("should have come before"))
+                reports.add(place_key(&[early, late], early.position), || {
+                    Report::new(NAME, Kind::OrderViolation, Basis::rule())
+                        .part(early.plays(Role::ComesFirst, Some(subject)))
+                        .part(late.plays(Role::ShouldComeFirst, Some(subject)))
                 });
             }
         }

@@ -21,7 +21,7 @@ use crate::locksets::{LockSetIx, LockSets};
 use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{PerVar, Step};
-use raddle_findings::Grade;
+use raddle_findings::Basis;
 use raddle_trace::ThreadIx;
 
 pub const NAME: &str = "racetrack";
@@ -33,6 +33,8 @@ struct Label {
     /// Time of the thread's last write; 0 if it only read.
     wrote: u32,
     site: Site,
+    /// The thread's last write, if it wrote.
+    write_site: Site,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -55,14 +57,14 @@ impl Default for RaceTrack {
             order: HappensBefore::without_locks(),
             locksets: LockSets::default(),
             variables: PerVar::default(),
-            races: Races::new(NAME, Grade::Suspected),
+            races: Races::new(NAME, Basis::rule()),
         }
     }
 }
 
 impl RaceTrack {
     pub fn keep_all() -> RaceTrack {
-        RaceTrack { races: Races::new(NAME, Grade::Suspected).keep_all(), ..RaceTrack::default() }
+        RaceTrack { races: Races::new(NAME, Basis::rule()).keep_all(), ..RaceTrack::default() }
     }
 
     pub fn races(&self) -> &Races {
@@ -80,11 +82,12 @@ impl Detector for RaceTrack {
         let held = self.locksets.intern(usable.map(|held| held.lock));
         for &var in step.vars {
             let variable = self.variables.get_mut(var);
-            let mut wrote = if write { now } else { 0 };
+            let site = Site::of(step);
+            let (mut wrote, mut write_site) = if write { (now, site) } else { (0, Site::default()) };
             variable.threads.retain(|label| {
                 // A slot may have belonged to an ended thread before; that one's writes are known and not this thread's.
-                if label.site.thread == step.thread() {
-                    wrote = wrote.max(label.wrote);
+                if label.site.thread == step.thread() && label.wrote > wrote {
+                    (wrote, write_site) = (label.wrote, label.write_site);
                 }
                 label.slot != slot && label.time > clock.get(label.slot)
             });
@@ -93,9 +96,10 @@ impl Detector for RaceTrack {
             variable.locks =
                 if variable.threads.is_empty() { held } else { self.locksets.meet(variable.locks, held) };
             if let (Some(first), LockSetIx::EMPTY) = (conflict, variable.locks) {
-                self.races.race(var, first.site, first.wrote > 0, step, write);
+                // A read races with the other's write, which need not be its last access.
+                self.races.race(var, if write { first.site } else { first.write_site }, step);
             }
-            variable.threads.push(Label { slot, time: now, wrote, site: Site::of(step) });
+            variable.threads.push(Label { slot, time: now, wrote, site, write_site });
         }
     }
 

@@ -6,7 +6,8 @@
 //!
 //! **Sound**: every race reported can happen, also those after the first, because everything that led to the two
 //! accesses can be executed as observed. All of them are happens-before races ([`super::djit`]) and sync-preserving
-//! races ([`super::syncp`]), so [`crate::witness::complete`] has a witness for each. **Complete** for its own order: an
+//! races ([`super::syncp`]), so [`crate::witness::complete`] has a witness for each. Grade *predicted*: the schedule is what
+//! the report promises. **Complete** for its own order: an
 //! access is reported exactly if it races with an earlier one.
 //!
 //! **Deviations**: none in the algorithm; bytes of one access are looked at before any of them is learnt from.
@@ -19,9 +20,14 @@ use crate::happens_before::HappensBefore;
 use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{PerVar, Step};
-use raddle_findings::Grade;
+use raddle_findings::{Basis, Fidelity};
 
 pub const NAME: &str = "shb";
+
+/// The witness is what was observed, up to the two accesses.
+fn basis() -> Basis {
+    Basis::model(true, Fidelity::KeepsReads)
+}
 
 #[derive(Clone, Debug, Default)]
 struct Variable {
@@ -40,17 +46,13 @@ pub struct Shb {
 
 impl Default for Shb {
     fn default() -> Shb {
-        Shb {
-            order: HappensBefore::new(),
-            variables: PerVar::default(),
-            races: Races::new(NAME, Grade::Predicted),
-        }
+        Shb { order: HappensBefore::new(), variables: PerVar::default(), races: Races::new(NAME, basis()) }
     }
 }
 
 impl Shb {
     pub fn keep_all() -> Shb {
-        Shb { races: Races::new(NAME, Grade::Predicted).keep_all(), ..Shb::default() }
+        Shb { races: Races::new(NAME, basis()).keep_all(), ..Shb::default() }
     }
 
     pub fn races(&self) -> &Races {
@@ -73,9 +75,9 @@ impl Detector for Shb {
                     .map(|(_, (_, site))| *site)
             };
             if let Some(first) = unknown(&variable.writes) {
-                self.races.race(var, first, true, step, write);
+                self.races.race(var, first, step);
             } else if write && let Some(first) = unknown(&variable.reads) {
-                self.races.race(var, first, false, step, true);
+                self.races.race(var, first, step);
             }
             let mine = if write { &mut variable.writes } else { &mut variable.reads };
             if mine.len() <= slot.index() {

@@ -22,12 +22,13 @@
 
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
-use crate::report::{Part, Report, Reports, object};
+use crate::report::{Holding, Part, PartAction, Remark, Report, Reports};
 use crate::skeleton::{Ideal, Skeleton};
 use crate::step::{LockIx, PerVar, Step, Sync};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Fidelity, Kind};
 use raddle_trace::{ContextIx, LocationIx, Op, Patience, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 pub const NAME: &str = "spd";
 
@@ -54,7 +55,12 @@ struct Instance {
     position: u64,
     location: LocationIx,
     context: ContextIx,
+    /// The locks held and where they were acquired, in [`Spd::holdings`].
+    holding: u32,
 }
+
+/// Locks that a thread holds, with the places of their acquisitions.
+type Holdings = SmallVec<[Holding; 2]>;
 
 /// Acquisitions by one thread of one lock while holding the same others.
 #[derive(Clone, Debug)]
@@ -80,6 +86,8 @@ pub struct Spd {
     rwlocks: FxHashSet<LockIx>,
     nodes: Vec<Abstract>,
     index: FxHashMap<(ThreadIx, LockIx, LockSetIx), usize>,
+    holdings: Vec<Holdings>,
+    holding_index: FxHashMap<Holdings, u32>,
     limits: Limits,
     every_cycle: bool,
     deadlocks: Vec<SpdDeadlock>,
@@ -124,7 +132,18 @@ impl Spd {
             self.nodes.len() - 1
         });
         let (location, context) = (step.event.location, step.event.context);
-        self.nodes[node].instances.push(Instance { index, position: step.position, location, context });
+        let holding = self.holding(step);
+        let position = step.position;
+        self.nodes[node].instances.push(Instance { index, position, location, context, holding });
+    }
+
+    fn holding(&mut self, step: &Step<'_>) -> u32 {
+        let holding: Holdings = step.held.iter().map(Holding::from).collect();
+        let next = self.holdings.len() as u32;
+        *self.holding_index.entry(holding).or_insert_with_key(|holding| {
+            self.holdings.push(holding.clone());
+            next
+        })
     }
 
     /// Tries the concrete acquisitions of an abstract cycle.
@@ -165,18 +184,14 @@ impl Spd {
     }
 
     fn report(&self, cycle: &[usize], deadlock: &SpdDeadlock, end: &End<'_>) -> Report {
-        let message = format!("{} threads can wait for each other's locks for ever", cycle.len());
-        let mut report = Report::new(NAME, Kind::Deadlock, Grade::Predicted, message);
+        let mut report = Report::new(NAME, Kind::Deadlock, Basis::model(true, Fidelity::KeepsReads));
         for (&node, &(thread, lock, position, location)) in cycle.iter().zip(&deadlock.parts) {
-            let node = &self.nodes[node];
-            let held: Vec<String> =
-                self.locksets.get(node.held).iter().map(|&l| object(end.names.lock(l))).collect();
-            let action =
-                format!("acquires lock {} holding {}", object(end.names.lock(lock)), held.join(", "));
-            let instance = node.instances.iter().find(|i| i.position == position);
-            let context = instance.map_or(ContextIx::ROOT, |instance| instance.context);
-            report.parts.push(Part { thread, location, context, position, action: action.into() });
-            report.objects.push(object(end.names.lock(lock)));
+            let instances = &self.nodes[node].instances;
+            let instance = instances.iter().find(|i| i.position == position).expect("a part is an instance");
+            let action = PartAction::Acquires { subject: Some(end.names.lock(lock)), read: false };
+            let held = self.holdings[instance.holding as usize].to_vec();
+            let context = instance.context;
+            report = report.part(Part { thread, location, context, position, action, held });
         }
         report.witness = Some(deadlock.witness.clone());
         report
@@ -245,11 +260,7 @@ impl Detector for Spd {
         if budget == 0
             && let Some(last) = list.last_mut()
         {
-            let limits = self.limits;
-            last.notes.push(format!(
-                "the search for lock cycles stopped at its limit ({looked_at} cycles of at most {} threads)",
-                limits.threads_max
-            ));
+            last.remarks.push(Remark::CyclesCut);
         }
         list
     }

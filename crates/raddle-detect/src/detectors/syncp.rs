@@ -27,10 +27,11 @@
 
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
-use crate::report::{Part, Report, Reports, place_key, variable as variable_token};
+use crate::race::{Site, Touch};
+use crate::report::{Holding, Report, Reports, Subject, place_key};
 use crate::skeleton::{Ideal, Skeleton};
 use crate::step::{PerVar, Step, Sync, VarIx};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Fidelity, Kind};
 use raddle_trace::{ContextIx, LocationIx, ThreadIx};
 
 pub const NAME: &str = "syncp";
@@ -45,6 +46,14 @@ struct Access {
     position: u64,
     /// The thread's segment: how often it had synchronised.
     segment: u32,
+    touch: Touch,
+}
+
+impl Access {
+    fn site(&self, thread: ThreadIx) -> Site {
+        let &Access { location, context, position, touch, .. } = self;
+        Site { thread, location, context, touch, position }
+    }
 }
 
 /// How far another thread's accesses of one type have got in a list.
@@ -161,6 +170,7 @@ impl Syncp {
             context: step.event.context,
             position: step.position,
             segment: segment.number,
+            touch: Touch::of(&step.event.op),
         };
         for &var in step.vars {
             self.check(var, thread, write, &new);
@@ -216,8 +226,8 @@ impl Syncp {
                     cursor.next += 1;
                     continue;
                 }
-                let places = [(old.location, old.context), (new.location, new.context)];
-                let key = place_key(&places, u64::from(var.0));
+                let (first, second) = (old.site(head.thread), new.site(thread));
+                let key = place_key(&[first, second], u64::from(var.0));
                 if !self.every_event && self.reports.contains(key.clone()) {
                     break;
                 }
@@ -235,20 +245,6 @@ impl Syncp {
                     cursor.next += 1;
                     continue;
                 }
-                let first = Part {
-                    thread: head.thread,
-                    location: old.location,
-                    context: old.context,
-                    position: old.position,
-                    action: if head.write { "writes" } else { "reads" }.into(),
-                };
-                let second = Part {
-                    thread,
-                    location: new.location,
-                    context: new.context,
-                    position: new.position,
-                    action: if write { "writes" } else { "reads" }.into(),
-                };
                 self.races.push(SyncpRace {
                     var,
                     first: old.position,
@@ -258,11 +254,12 @@ impl Syncp {
                     witness: ideal.clone(),
                 });
                 self.reports.add(key, || {
-                    let message = "two threads access the same memory without synchronisation";
-                    let mut report = Report::new(NAME, Kind::DataRace, Grade::Predicted, message)
-                        .part(first)
-                        .part(second)
-                        .object(variable_token(var));
+                    let subject = Some(Subject::Variable(var));
+                    let held = |locks| self.locksets.get(locks).iter().map(|&lock| Holding::somewhere(lock));
+                    let basis = Basis::model(true, Fidelity::KeepsReads);
+                    let mut report = Report::new(NAME, Kind::DataRace, basis)
+                        .part(first.accesses(subject).holding(held(old.locks)))
+                        .part(second.accesses(subject).holding(held(new.locks)));
                     report.witness = Some(ideal);
                     report
                 });

@@ -6,7 +6,7 @@
 //! same lock, conflicting accesses to a variable, fork, join, send and receive. The observed run is serialisable
 //! exactly if the graph has no cycle.
 //!
-//! **Sound and complete** for the observed run: the violation was observed, so the grade is *confirmed* (it is the
+//! **Sound and complete** for the observed run: the violation has happened, so the grade is *observed* (it is the
 //! run's order, not a prediction, that is not serialisable). Whether a violation exists is also decided by
 //! [`super::aerodrome`], in linear time.
 //!
@@ -22,9 +22,10 @@
 use crate::detector::{Detector, End};
 use crate::race::Site;
 use crate::region::{RegionTracker, Regions};
-use crate::report::{Report, Reports, place_key};
+use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{PerVar, Step, Sync};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Detail, Kind, Role};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 pub const NAME: &str = "velodrome";
@@ -107,6 +108,21 @@ impl Graph {
             }
         }
         false
+    }
+
+    /// Nodes on a shortest path, both ends included; 0 if there is none.
+    fn nodes_between(&self, from: u32, to: u32) -> u64 {
+        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([from]);
+        let (mut layer, mut length) = (vec![from], 1);
+        while !layer.is_empty() {
+            if layer.contains(&to) {
+                return length;
+            }
+            let next = layer.iter().flat_map(|&slot| &self.nodes[slot as usize].outgoing).copied();
+            layer = next.filter(|&slot| seen.insert(slot)).collect();
+            length += 1;
+        }
+        0
     }
 
     /// The transaction has ended; it and what depends on it are removed if nothing leads to them.
@@ -193,17 +209,13 @@ impl Velodrome {
             node = &self.graph.nodes[from.slot as usize];
         }
         let (begin, closing) = (node.begin, Site::of(step));
-        let places = [begin, closing].map(|site| (site.location, site.context));
-        self.reports.add(place_key(&places, closing.position), || {
-            Report::new(
-                NAME,
-                Kind::AtomicityViolation,
-                Grade::Confirmed,
-                "a region that is meant to be atomic is interleaved with others in a way that no serial run has",
-            )
-            .part(begin.part("begins the region"))
-            .part(closing.part("depends on a step that depends on the region"))
-            .note("the observed run is not serialisable")
+        let graph = &self.graph;
+        self.reports.add(place_key(&[begin, closing], closing.position), || {
+            let regions = graph.nodes_between(to.slot, from.slot);
+            Report::new(NAME, Kind::AtomicityViolation, Basis::observed())
+                .detail(Detail::Cycle { regions })
+                .part(begin.plays(Role::BeginsRegion, None))
+                .part(closing.plays(Role::ClosesCycle, Subject::of(step)))
         });
     }
 

@@ -15,9 +15,9 @@
 
 use crate::detector::{Detector, End};
 use crate::race::Site;
-use crate::report::{Report, Reports, place_key};
+use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{LockIx, Step, Sync, VarIx};
-use raddle_findings::{Grade, Kind};
+use raddle_findings::{Basis, Kind, Role};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -120,14 +120,15 @@ impl Detector for Views {
                             }
                             found = true;
                             let sites = [**max_site, **a_site, **b_site];
-                            let places = sites.map(|site| (site.location, site.context));
-                            reports.add(place_key(&places, max_site.position), || {
-                                let message = "variables that one thread accesses in one critical section are \
-                                               accessed apart by another";
-                                Report::new(NAME, Kind::HighLevelRace, Grade::Suspected, message)
-                                    .part(sites[0].part("accesses them together in this critical section"))
-                                    .part(sites[1].part("accesses some of them here"))
-                                    .part(sites[2].part("and others here"))
+                            reports.add(place_key(&sites, max_site.position), || {
+                                // One variable of each that the other does not have stands for the rest.
+                                let only = |these: &View, those: &View| {
+                                    these.difference(those).next().copied().map(Subject::Variable)
+                                };
+                                Report::new(NAME, Kind::HighLevelRace, Basis::rule())
+                                    .part(sites[0].plays(Role::AccessesTogether, None))
+                                    .part(sites[1].plays(Role::AccessesSome, only(a, b)))
+                                    .part(sites[2].plays(Role::AccessesOthers, only(b, a)))
                             });
                         }
                     }

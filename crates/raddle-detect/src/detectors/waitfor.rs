@@ -3,7 +3,7 @@
 //! **Definition** (the survey's §6 and definition 3; Coffman et al. 1971). In the wait-for graph an edge leads from a
 //! thread that waits for a lock to the thread that holds it. Threads on a cycle wait for each other for ever.
 //!
-//! **Sound**: the deadlock was observed, so the grade is *confirmed*; the trace itself is its schedule. **Complete** for
+//! **Sound**: the deadlock happened in this run, so the grade is *observed*; the trace itself is its schedule. **Complete** for
 //! cycles of locks at the end of the trace. Needs the trace's requests (`Request` events); threads blocked for other
 //! reasons are told by [`super::blocked`].
 //!
@@ -12,10 +12,10 @@
 //! **Cost**: constant an event.
 
 use crate::detector::{Detector, End};
-use crate::report::{Report, object, thread_token};
+use crate::report::Report;
 use crate::step::Step;
-use crate::waiting::Waiting;
-use raddle_findings::{Grade, Kind};
+use crate::waiting::{Link, Waiting};
+use raddle_findings::{Basis, Detail, Kind};
 
 pub const NAME: &str = "waitfor";
 
@@ -30,21 +30,12 @@ impl Detector for WaitFor {
     }
 
     fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
-        let tell = |cycle: Vec<(raddle_trace::ThreadIx, raddle_trace::ObjectId, crate::race::Site)>| {
-            let message = format!("{} threads wait for each other's locks for ever", cycle.len());
-            let mut report = Report::new(NAME, Kind::Deadlock, Grade::Confirmed, message)
-                .note("the trace ends in this deadlock");
-            for (_, lock, site) in cycle {
-                let mut part = site.part("");
-                let holder = self.waiting.holders(lock).first();
-                let holder = holder.map_or(String::new(), |(thread, _)| {
-                    format!(" held by thread {}", thread_token(*thread))
-                });
-                part.action = format!("waits for lock {}{holder}", object(lock)).into();
-                report.parts.push(part);
-                report.objects.push(object(lock));
-            }
-            report
+        let tell = |cycle: Vec<Link>| {
+            let report = Report::new(NAME, Kind::Deadlock, Basis::observed()).detail(Detail::AtEndOfTrace);
+            cycle.into_iter().fold(report, |report, link| {
+                let held = self.waiting.held_by(link.thread);
+                report.part(link.site.part(link.what.action(Some(link.holder))).holding(held))
+            })
         };
         self.waiting.lock_cycles().into_iter().map(tell).collect()
     }

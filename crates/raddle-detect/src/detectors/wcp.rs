@@ -11,7 +11,8 @@
 //! Two conflicting accesses race if they are ordered neither by `<wcp` nor by thread order, forks and joins.
 //!
 //! **Weakly sound**: the first such race of a trace is a real race or there is a real deadlock. Every happens-before
-//! race is one. Grade *suspected*; [`super::syncp`] gives witnesses.
+//! race is one. Grade *suspected*: what is reported as a race may be a deadlock or, after the first, nothing, and there is no
+//! schedule to show. [`super::syncp`] gives witnesses.
 //!
 //! **How**. Three clocks a thread: `H` happens-before, `P` what is `<wcp`, `K` what is ordered for certain (threads,
 //! forks, joins, and all primitives that are not mutexes). For (a), each lock remembers for each variable the last
@@ -30,7 +31,7 @@ use crate::detector::{Detector, End};
 use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{ChannelIx, LockIx, PerVar, Step, Sync, VarIx};
-use raddle_findings::Grade;
+use raddle_findings::Basis;
 use raddle_trace::{Op, ThreadIx};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -234,7 +235,7 @@ impl Default for Wcp {
             channels: Vec::new(),
             variables: PerVar::default(),
             spare: Vec::new(),
-            races: Races::new(NAME, Grade::Suspected),
+            races: Races::new(NAME, Basis::rule()),
         }
     }
 }
@@ -248,7 +249,7 @@ fn entry<T: Default + Clone>(items: &mut Vec<T>, index: usize) -> &mut T {
 
 impl Wcp {
     pub fn keep_all() -> Wcp {
-        Wcp { races: Races::new(NAME, Grade::Suspected).keep_all(), ..Wcp::default() }
+        Wcp { races: Races::new(NAME, Basis::rule()).keep_all(), ..Wcp::default() }
     }
 
     pub fn races(&self) -> &Races {
@@ -360,9 +361,9 @@ impl Wcp {
         for &var in step.vars {
             let variable = self.variables.get_mut(var);
             if let Some(first) = variable.writes.unknown(clocks) {
-                self.races.race(var, first, true, step, write);
+                self.races.race(var, first, step);
             } else if write && let Some(first) = variable.reads.unknown(clocks) {
-                self.races.race(var, first, false, step, true);
+                self.races.race(var, first, step);
             }
             let mine = if write { &mut variable.writes } else { &mut variable.reads };
             mine.set(thread, now, Site::of(step));

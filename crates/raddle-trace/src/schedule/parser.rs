@@ -1,6 +1,11 @@
 //! Reads the text of a schedule. Never panics; the error names line and column.
 
+use super::head::{Input, from_hex};
 use super::*;
+
+/// What a line may begin with.
+const ENTRIES: &str =
+    "a line of the head, `about`, `expect`, `visible`, `step`, `block`, `stop` or `unordered`";
 
 /// A schedule could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,18 +71,22 @@ impl<'a> Parser<'a> {
         }
         let column = words.column();
         let version = words.number("the version")?;
-        if version != VERSION {
+        if !(VERSION_MIN..=VERSION).contains(&version) {
             return Err(self.error(
                 column,
-                format!("version {version} is not known; this raddle reads version {VERSION}"),
+                format!(
+                    "version {version} is not known; this raddle reads versions {VERSION_MIN} to {VERSION}"
+                ),
             ));
         }
         words.finish()
     }
 
     fn entry(&mut self, words: &mut Words, comment: &str) -> Result<(), ScheduleError> {
-        let word =
-            words.next("`about`, `expect`, `memory`, `visible`, `step`, `block`, `stop` or `unordered`")?;
+        let word = words.next(ENTRIES)?;
+        if self.head(&word, words)? {
+            return words.finish();
+        }
         let comment = self.schedule.intern(comment);
         match word.text.as_str() {
             "about" => self.schedule.about = words.next("what it is about")?.text,
@@ -95,7 +104,7 @@ impl<'a> Parser<'a> {
             }
             "memory" => {
                 words.keyword("stable")?;
-                self.schedule.stable_memory = true;
+                self.schedule.head.options.stable_memory = true;
             }
             "visible" => {
                 let word = words.next("`all` or `at`")?;
@@ -162,13 +171,65 @@ impl<'a> Parser<'a> {
                 self.schedule.unordered.push(Unordered { places, comment });
             }
             other => {
-                let problem = format!(
-                    "`about`, `expect`, `memory`, `visible`, `step`, `block`, `stop` or `unordered` expected, found `{other}`"
-                );
-                return Err(self.error(word.column, problem));
+                return Err(self.error(word.column, format!("{ENTRIES} expected, found `{other}`")));
             }
         }
         words.finish()
+    }
+
+    /// A line of the head; false if it is none.
+    fn head(&mut self, word: &Word, words: &mut Words) -> Result<bool, ScheduleError> {
+        let head = &mut self.schedule.head;
+        match word.text.as_str() {
+            "program" => head.program = words.next("the program")?.text,
+            "argument" => head.arguments.push(words.next("an argument")?.text),
+            "folder" => head.folder = words.next("a folder")?.text,
+            "environment" => {
+                let name = words.next("the name of a variable")?.text;
+                head.environment.push((name, words.next("its value")?.text));
+            }
+            "build-id" => head.build_id = words.next("the build-id")?.text,
+            "code-id" => head.code_id = words.next("the code-id")?.text,
+            "source" => head.sources.push(words.next("a source file")?.text),
+            "flag" => head.flags.push(words.next("a flag")?.text),
+            "compiler" => head.compiler = words.next("a compiler")?.text,
+            "run" => {
+                for word in words.words.by_ref() {
+                    if !head.options.set(&word.text) {
+                        let problem = format!("`{}` is no option of a run", word.text);
+                        return Err(self.error(word.column, problem));
+                    }
+                }
+            }
+            "seed" => {
+                let word = words.next("the seed")?;
+                head.seed = word.text.parse().map_err(|_| {
+                    let problem = format!("the seed must be a number, found `{}`", word.text);
+                    ScheduleError { line: words.line, column: word.column, problem }
+                })?;
+            }
+            "input" => {
+                let word = words.next("`text`, `hex` or `unknown`")?;
+                head.input = match word.text.as_str() {
+                    "unknown" => Input::Unknown,
+                    "text" => Input::Bytes(words.next("a text")?.text.into_bytes()),
+                    "hex" => {
+                        let digits = words.next("hexadecimal digits")?;
+                        let Some(bytes) = from_hex(&digits.text) else {
+                            let problem = format!("not hexadecimal: `{}`", digits.text);
+                            return Err(self.error(digits.column, problem));
+                        };
+                        Input::Bytes(bytes)
+                    }
+                    other => {
+                        let problem = format!("`text`, `hex` or `unknown` expected, found `{other}`");
+                        return Err(self.error(word.column, problem));
+                    }
+                };
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     fn thread(&mut self, words: &mut Words) -> Result<NameIx, ScheduleError> {

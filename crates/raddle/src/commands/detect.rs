@@ -2,25 +2,24 @@
 
 use super::{Ctx, Exit};
 use crate::detector_options::{DetectorOptions, unknown};
+use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
+use raddle_detect::builder::finding;
 use raddle_detect::registry::{ENTRIES, Entry, Settings, create, table};
-use raddle_detect::render::{Namer, frame, render};
 use raddle_detect::run::run as run_detectors;
 use raddle_detect::{Detector, witness};
-use raddle_findings::{Finding, Frame, deduplicate};
-use raddle_report::{Sources, Style, render as show};
+use raddle_findings::naming::Namer;
+use raddle_findings::{Finding, deduplicate};
 use raddle_trace::open::OpenTrace;
-use raddle_trace::schedule::Schedule;
-use raddle_trace::std_format::StdNames;
-use raddle_trace::symbols::Symbolizer;
-use raddle_trace::{Addr, ContextIx, EventSource, LocationIx, MemoryTrace, ObjectId, Tables};
+use raddle_trace::schedule::{RunOptions, Schedule};
+use raddle_trace::{EventSource, MemoryTrace};
 use std::path::{Path, PathBuf};
 
 /// Runs detectors over a trace: one that `raddle record` made, or RAPID's STD text.
 ///
 /// Sound detectors give predicted findings with a witness, imprecise ones give suspicions; `--list` has the table.
-/// Exit status: 0 nothing found, 1 at least one finding, 2 usage or environment error.
+/// Exit status: 1 a finding of a failing grade (see --fail-on), 0 none, 2 usage or environment error.
 ///
 /// Examples:
 ///   raddle detect --list
@@ -49,9 +48,8 @@ pub struct Args {
     /// Write the schedules of findings that have a witness into this folder.
     #[arg(long, value_name = "DIR")]
     witness: Option<PathBuf>,
-    /// Print the findings, or the table, as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
     // Last, because its heading would go on over what follows.
     #[command(flatten)]
     told: DetectorOptions,
@@ -59,7 +57,7 @@ pub struct Args {
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if args.list {
-        if args.json {
+        if args.output.json {
             println!("{}", table_json()?);
         } else {
             print!("{}", table());
@@ -67,35 +65,33 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return Ok(Exit::Clean);
     }
     let path = args.trace.as_deref().context("no trace was given")?;
+    let mut reporter = Reporter::new("detect", &args.output, Stream::Stdout, ctx)?;
     let names = args.told.chosen(&args.with)?;
     let settings = args.told.settings(path, &names)?;
     let mut detected = detect(path, &names, &settings, args.witness.is_some(), ctx)?;
     if let Some(folder) = &args.witness {
         for (finding, schedule) in &mut detected.findings {
             if let Some(schedule) = schedule {
+                schedule.head.options = RunOptions {
+                    memory: true,
+                    allocations: true,
+                    one_at_a_time: true,
+                    ..RunOptions::default()
+                };
                 finding.schedule = Some(write_schedule(schedule, &finding.id, folder)?);
             }
         }
     }
-    let findings = deduplicate(detected.findings.into_iter().map(|(finding, _)| finding).collect());
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&findings)?);
-    } else {
-        let mut sources = Sources::new(Vec::new());
-        let style = Style { color: ctx.color_stdout(), ..Style::default() };
-        for finding in &findings {
-            println!("{}", show(finding, &mut sources, style));
-        }
-        if !ctx.quiet {
-            let count = findings.len();
-            let s = if count == 1 { "" } else { "s" };
-            eprintln!("raddle: {count} finding{s} in {} events, by {}", detected.events, names.join(", "));
-            for note in &detected.notes {
-                eprintln!("raddle: note: {note}");
-            }
+    for finding in deduplicate(detected.findings.into_iter().map(|(finding, _)| finding).collect()) {
+        reporter.hear(finding, true);
+    }
+    if !ctx.quiet {
+        eprintln!("raddle: {} in {} events, by {}", reporter.summary(), detected.events, names.join(", "));
+        for note in &detected.notes {
+            eprintln!("raddle: note: {note}");
         }
     }
-    Ok(if findings.is_empty() { Exit::Clean } else { Exit::Found })
+    reporter.finish(Vec::new())
 }
 
 /// What detectors found in a trace.
@@ -134,19 +130,25 @@ pub(crate) fn detect(
     bar.finish_and_clear();
     drop(detectors);
 
-    let mut namer = ProgramNames::new(&source);
+    let mut namer = match &source {
+        OpenTrace::Std(reader) => Namer::foreign(reader.names()),
+        OpenTrace::Raddle(_) => Namer::new(&source.tables().modules),
+    };
     let wanted = schedules && outcome.reports.iter().any(witness::has_witness);
     let trace = wanted.then(|| MemoryTrace::read(&mut OpenTrace::open(path)?)).transpose()?;
     if let Some(trace) = &trace {
         witness::complete(&mut outcome.reports, trace);
     }
-    let findings = outcome.reports.iter().map(|report| {
-        let finding = render(report, source.tables(), &outcome.names, &mut namer);
-        let about = format!("{} {}", raddle_findings::kind_name(finding.kind), finding.id);
-        let schedule = trace.as_ref().and_then(|trace| witness::schedule(report, trace, &about));
-        (finding, schedule)
-    });
-    let findings = findings.collect();
+    let mut findings = Vec::new();
+    for report in &outcome.reports {
+        let finding = finding(report, source.tables(), &outcome.names, &mut namer);
+        let about = format!("{} {}", finding.kind.name(), finding.id);
+        let schedule = trace.as_ref().and_then(|trace| {
+            let mut place = |location| namer.location(&trace.tables, location);
+            witness::schedule(report, trace, &about, &mut place)
+        });
+        findings.push((finding, schedule));
+    }
     let mut notes = Vec::new();
     if outcome.truncated > 0 {
         let count = outcome.truncated;
@@ -168,7 +170,7 @@ pub(crate) fn write_schedule(schedule: &Schedule, id: &str, folder: &Path) -> an
 fn table_json() -> anyhow::Result<String> {
     let row = |entry: &Entry| {
         serde_json::json!({
-            "name": entry.name, "class": entry.class, "grade": entry.grade,
+            "name": entry.name, "class": entry.class, "grade": entry.grade_names(),
             "promise": entry.promise.text(), "about": entry.about,
         })
     };
@@ -183,54 +185,4 @@ pub(super) fn progress_bar(ctx: &Ctx, source: &dyn EventSource) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {bar:30} {percent}% {msg} [{elapsed}, {eta} left]")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total).with_style(style)
-}
-
-/// Names from symbols for recorded traces, from the text for converted ones.
-struct ProgramNames {
-    symbols: Symbolizer,
-    std: Option<StdNames>,
-}
-
-impl ProgramNames {
-    fn new(source: &OpenTrace) -> ProgramNames {
-        let std = match source {
-            OpenTrace::Std(reader) => Some(reader.names()),
-            OpenTrace::Raddle(_) => None,
-        };
-        ProgramNames { symbols: Symbolizer::new(&source.tables().modules), std }
-    }
-}
-
-impl Namer for ProgramNames {
-    fn variable(&mut self, addr: Addr) -> String {
-        match &self.std {
-            Some(names) => names.variable(addr).unwrap_or("?").to_owned(),
-            None => self.symbols.describe(addr.0),
-        }
-    }
-
-    fn object(&mut self, object: ObjectId) -> String {
-        match &self.std {
-            Some(names) => names.object(object).unwrap_or("?").to_owned(),
-            None => self.symbols.describe(object.0),
-        }
-    }
-
-    fn stack(&mut self, tables: &Tables, location: LocationIx, context: ContextIx) -> Vec<Frame> {
-        if self.std.is_some() {
-            return std::iter::once(location)
-                .chain(tables.stack(context))
-                .map(|l| frame(tables, l))
-                .collect();
-        }
-        let frames = self.symbols.stack(tables, location, context);
-        let told = |f: raddle_trace::symbols::CodeFrame| Frame {
-            function: f.function,
-            file: f.file,
-            line: f.line,
-            column: f.column,
-            raw: f.raw,
-        };
-        frames.into_iter().map(told).collect()
-    }
 }

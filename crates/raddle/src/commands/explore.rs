@@ -2,18 +2,21 @@
 
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
-use crate::launch::Launch;
 use crate::launch::exploring::{self, Plan};
+use crate::launch::outcomes::{Explored, Group, explored, groups};
 use crate::launch::process::describe as describe_status;
 use crate::launch::shared_sites::VisibleAccesses;
 use crate::launch::target::Target;
-use crate::launch::{shrinking, steering};
+use crate::launch::{Launch, identity, steering};
+use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use raddle_explore::{Ending, Estimate, Observation, Seen, Strategy};
+use raddle_explore::{Campaign, Ending, Estimate, Observation, Seen, Strategy};
+use raddle_findings::{Evidence, Store, file};
 use raddle_trace::symbols::lines::code_of_line;
 use raddle_wire::region::{noise, option};
 use raddle_wire::step;
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +24,9 @@ use std::time::{Duration, Instant};
 
 /// Runs a program many times, each time with its threads in another order, and counts the distinct outcomes.
 ///
-/// Run n uses seed S + n: the same seed gives the same run. The first schedule of every outcome that is an error is kept
-/// in .raddle; `raddle replay` makes it happen again.
+/// Run n uses seed S + n: the same seed gives the same run. Runs that end in the same error (deadlocked at the same places,
+/// crashed at the same place, failed with the same status) are one finding; its first schedule is made as small as can be and
+/// kept in .raddle, and `raddle replay ID` makes it happen again.
 /// Exit status: 0 no error was seen, 1 some run crashed, deadlocked or failed, 2 usage or environment error.
 ///
 /// Examples:
@@ -77,21 +81,22 @@ pub struct Args {
     /// Only count: make no schedules of the errors.
     #[arg(long)]
     no_schedules: bool,
-    /// Folder for schedules.
-    #[arg(long, value_name = "DIR", default_value = ".raddle")]
+    /// The store: the folder in which findings and their schedules are kept.
+    #[arg(long, value_name = "DIR", default_value = raddle_findings::store::FOLDER)]
     keep: PathBuf,
-    /// Print the outcomes as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let mut reporter = Reporter::new("explore", &args.output, Stream::Stdout, ctx)?;
     let mut launch = args.target.launch()?;
     launch.fixed_addresses |= args.strategy.needs_fixed_addresses() || args.stable_memory;
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, std::sync::Arc::clone(&stop)).context("cannot catch signals")?;
     }
+    let store = Store::at(&args.keep);
     let timeout = Duration::from_secs(args.timeout);
     let noise_at = noise_ranges(&args, &launch)?;
     let (mut options, site_names) = args.visible.settings(&launch, args.seed, timeout)?;
@@ -105,6 +110,8 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if let Some(steps) = args.steps {
         estimate.steps = steps;
     }
+    let mut head = identity::head(&launch, steering::run_options(options), args.seed, &store.root());
+    head.options.one_at_a_time = true;
     let plan = Plan {
         launch: &launch,
         strategy: args.strategy,
@@ -119,6 +126,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         timeout,
         workers: args.workers.unwrap_or_else(|| exploring::processors().len()),
         exec: args.exec,
+        head,
     };
     let started = Instant::now();
     let bar = progress(ctx, args.runs);
@@ -128,53 +136,85 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     })?;
     bar.finish_and_clear();
     let elapsed = started.elapsed();
-    let mut kept = Vec::new();
-    for (number, (observation, seen)) in campaign.outcomes().into_iter().enumerate() {
-        let schedule = if !args.no_schedules
-            && observation.ending.is_error()
-            && !matches!(observation.ending, Ending::TimedOut(_) | Ending::TooManyThreads)
-        {
-            keep_schedule(&args, &plan, number, (observation, seen), &stop)?
-        } else {
-            None
-        };
-        kept.push((observation, seen, schedule));
-    }
+    let groups = groups(&campaign);
+    let ids = report(&args, &plan, &store, &campaign, &groups, &mut reporter, (&stop, ctx))?;
     // The order that noise makes is the system's, and nobody writes it down.
-    let schedules = args.strategy.stays_on_one_processor().then(|| campaign.schedules());
-    if args.json {
-        let outcomes: Vec<_> = kept
-            .iter()
-            .map(|(observation, seen, schedule)| {
-                serde_json::json!({
-                    "ending": observation.ending, "stdout": String::from_utf8_lossy(&observation.stdout),
-                    "count": seen.count, "first_run": seen.first_run, "seed": seen.first_seed, "schedule": schedule,
-                })
-            })
-            .collect();
-        println!(
-            "{}",
-            serde_json::json!({ "runs": campaign.runs(), "schedules": schedules, "outcomes": outcomes })
-        );
-    } else {
-        for (observation, seen, schedule) in &kept {
-            println!("{}", line(observation, seen, schedule.as_deref()));
+    let schedules = args.strategy.stays_on_one_processor().then(|| campaign.schedules() as u64);
+    let outcome = |(observation, seen): (&Observation, &Seen)| file::Outcome {
+        ending: serde_json::to_value(&observation.ending).unwrap_or_default(),
+        stdout: String::from_utf8_lossy(&observation.stdout).into_owned(),
+        count: seen.count,
+        first_run: seen.first_run,
+        seed: seen.first_seed,
+        finding: ids.get(&(observation.ending.clone(), observation.place.clone())).cloned(),
+    };
+    let outcomes = campaign.outcomes().into_iter().map(outcome).collect();
+    reporter.exploration = Some(file::Exploration { runs: campaign.runs(), schedules, outcomes });
+    if !ctx.quiet && !args.output.owns_stdout() {
+        for group in &groups {
+            println!("{}", line(group, &campaign, id_of(&ids, group)));
         }
     }
     if !ctx.quiet {
         let seconds = elapsed.as_secs_f64();
         eprintln!(
-            "raddle: {} runs under {} in {seconds:.1} s ({:.0} runs/s): {}{} distinct outcomes, {} of them errors{}",
+            "raddle: {} runs under {} in {seconds:.1} s ({:.0} runs/s): {}{}{}",
             campaign.runs(),
             args.strategy,
             campaign.runs() as f64 / seconds.max(0.001),
-            schedules.map_or(String::new(), |count| format!("{count} distinct schedules, ")),
-            campaign.distinct(),
-            campaign.errors(),
+            schedules.map_or(String::new(), |count| format!("{count} distinct schedules; ")),
+            reporter.summary(),
             if stop.load(Ordering::Relaxed) { "; stopped early" } else { "" }
         );
     }
-    Ok(if campaign.errors() > 0 { Exit::Found } else { Exit::Clean })
+    reporter.finish(launch.words())
+}
+
+/// Makes findings of the runs that failed, keeps them and shows them. Returns the id of each ending that is one.
+fn report(
+    args: &Args,
+    plan: &Plan<'_>,
+    store: &Store,
+    campaign: &Campaign,
+    groups: &[Group<'_>],
+    reporter: &mut Reporter<'_>,
+    (stop, ctx): (&AtomicBool, &Ctx),
+) -> anyhow::Result<BTreeMap<(Ending, String), String>> {
+    let mut ids = BTreeMap::new();
+    let keep = !args.no_schedules && groups.iter().any(|group| group.ending.is_error());
+    if keep {
+        store.create().with_context(|| {
+            format!("cannot create the folder {}; choose another with --keep", args.keep.display())
+        })?;
+    }
+    for group in groups {
+        let Some(explored) = explored(plan, group, keep.then_some(store), campaign.runs(), stop, ctx)? else {
+            continue;
+        };
+        let Explored { mut finding, schedule, switches } = explored;
+        ids.insert((group.ending.clone(), group.observation.place.clone()), finding.id.clone());
+        if keep {
+            let text = schedule.map(|schedule| schedule.to_text());
+            let path = store.schedule_path(&finding.id).display().to_string();
+            finding.schedule = text.is_some().then_some(path);
+            let evidence = Evidence {
+                code_id: plan.head.code_id.clone(),
+                ..Evidence::new("explore", plan.launch.words(), finding.clone(), text)
+            };
+            if let Err(error) = store.add(&evidence) {
+                finding.schedule = None;
+                eprintln!("raddle: warning: finding {} could not be stored: {error}", finding.id);
+            }
+        }
+        if let Some((found, kept)) = switches.filter(|_| ctx.verbose > 0) {
+            eprintln!(
+                "raddle: note: {}: {kept} context switches, {found} in the run that was found",
+                finding.id
+            );
+        }
+        reporter.hear(finding, false);
+    }
+    Ok(ids)
 }
 
 /// The code of the lines that noise is confined to.
@@ -210,51 +250,56 @@ fn noise_ranges(args: &Args, launch: &Launch) -> anyhow::Result<Vec<[u64; noise:
     Ok(ranges)
 }
 
-/// Makes a schedule of the first run that showed an outcome, as small as can be, and keeps it.
-fn keep_schedule(
-    args: &Args,
-    plan: &Plan<'_>,
-    number: usize,
-    (observation, seen): (&Observation, &Seen),
-    stop: &AtomicBool,
-) -> anyhow::Result<Option<String>> {
-    let about = format!("seed {} under {}", seen.first_seed, args.strategy);
-    let Some(kept) = shrinking::keep(plan, seen.first_seed, observation, &about, stop)? else {
-        return Ok(None);
-    };
-    std::fs::create_dir_all(&args.keep).with_context(|| {
-        format!("cannot create the folder {}; choose another with --keep", args.keep.display())
-    })?;
-    let path = args.keep.join(format!("{}-{}.schedule", args.target.name(), number + 1));
-    std::fs::write(&path, kept.schedule.to_text())
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    let doubt = if kept.replayed { "" } else { ", which a replay did not show again" };
-    Ok(Some(format!(
-        "{}: {} switches, {} when found{doubt}",
-        path.display(),
-        kept.switches,
-        kept.found_switches
-    )))
+fn id_of<'a>(ids: &'a BTreeMap<(Ending, String), String>, group: &Group<'_>) -> Option<&'a str> {
+    ids.get(&(group.ending.clone(), group.observation.place.clone())).map(String::as_str)
 }
 
-fn line(observation: &Observation, seen: &Seen, schedule: Option<&str>) -> String {
-    let ending = match &observation.ending {
+/// Outputs of one ending that are shown; the rest is counted.
+const OUTPUTS_SHOWN: usize = 4;
+
+/// One way in which runs ended: how often, what was printed, and the finding that it is.
+fn line(group: &Group<'_>, campaign: &Campaign, id: Option<&str>) -> String {
+    let ending = match group.ending {
         Ending::Exit(code) => format!("ended with status {code}"),
         Ending::Signal(signal) => describe_status(std::process::ExitStatus::from_raw(*signal)),
-        Ending::Deadlock(waits) => format!("deadlock of {} threads ({})", waits.len(), waits.join(", ")),
+        Ending::Deadlock(waits) => format!("deadlocked ({} threads)", waits.len()),
         Ending::Stuck(threads) => format!("came to a standstill{}", list(threads)),
         Ending::TooManyThreads => format!("was given up: {}", steering::TOO_MANY_THREADS),
         Ending::TimedOut(threads) => format!("took too long{}", list(threads)),
     };
-    let output = match String::from_utf8_lossy(&observation.stdout).trim_end() {
-        "" => String::new(),
-        text => format!(", printed {text:?}"),
-    };
-    let kept = schedule.map_or(String::new(), |path| format!("; {path}"));
-    format!(
-        "{:>7} x  {ending}{output}  (first: run {}, seed {}{kept})",
-        seen.count, seen.first_run, seen.first_seed
-    )
+    let mut outputs: Vec<(&Observation, &Seen)> = campaign
+        .outcomes()
+        .into_iter()
+        .filter(|(observation, _)| {
+            observation.ending == *group.ending
+                && observation.place == group.observation.place
+                && !observation.stdout.is_empty()
+        })
+        .collect();
+    outputs.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.count));
+    let mut text = format!("{:>7} x  {ending}", group.seen.count);
+    if let Some(id) = id {
+        text.push_str(&format!(": finding {id}"));
+    }
+    text.push_str(&format!(" (first: run {}, seed {})", group.seen.first_run, group.seen.first_seed));
+    for (observation, seen) in outputs.iter().take(OUTPUTS_SHOWN) {
+        let printed = String::from_utf8_lossy(&observation.stdout);
+        text.push_str(&format!("\n{:>9} x  printed {:?}", seen.count, shortened(printed.trim_end())));
+    }
+    if outputs.len() > OUTPUTS_SHOWN {
+        text.push_str(&format!("\n             and {} other outputs", outputs.len() - OUTPUTS_SHOWN));
+    }
+    text
+}
+
+/// Characters of an output that are shown.
+const OUTPUT_CHARS: usize = 60;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(OUTPUT_CHARS) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 /// What each thread was doing.

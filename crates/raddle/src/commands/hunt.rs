@@ -1,35 +1,36 @@
 //! `raddle hunt`: the main job, as a pipeline. Each step is somebody else's work: record, predict, confirm, report.
 
 use super::record::{What, sentence, show_messages};
-use super::{Ctx, Exit};
-use crate::compiler::Refusal;
+use super::{Ctx, Exit, StatusArgs};
 use crate::detector_options::DetectorOptions;
-use crate::hunt::confirm::{Settings, confirm_all, schedule_of, witness_of};
+use crate::hunt::confirm::confirm_all;
 use crate::hunt::detectors::Detectors;
-use crate::hunt::unordered;
-use crate::launch::Launch;
-use crate::launch::recording::{Recording, record};
+use crate::hunt::visibility::Sight;
+use crate::hunt::{Hunt, Witnessed, crashes, unordered};
+use crate::launch::identity;
+use crate::launch::input::StandardInput;
+use crate::launch::recording::record;
 use crate::launch::target::Target;
+use crate::launch::{Launch, steering};
+use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::Strategy;
-use raddle_findings::collection::{FindingsFile, compare, deduplicate};
-use raddle_findings::{Finding, Grade, Kind};
-use raddle_predict::{Candidate, Options, predict};
-use raddle_report::{Sources, Style, render};
+use raddle_findings::naming::Namer;
+use raddle_findings::{Evidence, Finding, Store, deduplicate};
+use raddle_predict::{Options, predict};
 use raddle_trace::MemoryTrace;
-use raddle_trace::symbols::Symbolizer;
 use raddle_wire::region::option;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Runs a program once, predicts what other interleavings of the same events would do, replays each prediction, and
 /// reports what it could make happen.
 ///
-/// Findings and their schedules are kept in .raddle; `raddle replay ID` makes one happen again.
-/// Exit status: 0 nothing found, 1 at least one finding, 2 usage or environment error. The program's own status is told.
+/// Findings and their schedules are kept in .raddle; `raddle replay ID` makes one happen again, `raddle report` lists them.
+/// Exit status: 0 nothing to show, 1 a finding of a failing grade or the program itself failed, 2 usage or environment error.
 ///
 /// Examples:
 ///   raddle hunt examples/bank.c
@@ -44,20 +45,14 @@ use std::time::{Duration, Instant};
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Folder for trace, schedules and findings.
-    #[arg(long, value_name = "DIR", default_value = ".raddle")]
+    /// The store: the folder in which findings, their schedules and the trace are kept.
+    #[arg(long, value_name = "DIR", default_value = raddle_findings::store::FOLDER)]
     keep: PathBuf,
     #[command(flatten)]
     what: What,
-    /// Show also what was predicted but could not be made to happen.
-    #[arg(long)]
-    all: bool,
     /// Run these detectors over the run as well, with commas between them; `raddle detect --list` has the table.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     with: Vec<String>,
-    /// Show only findings that are not in this findings file.
-    #[arg(long, value_name = "FILE")]
-    baseline: Option<PathBuf>,
     /// States that prediction may visit.
     #[arg(long, value_name = "N", default_value_t = Options::default().budget_states)]
     budget: u64,
@@ -77,9 +72,10 @@ pub struct Args {
     /// their own.
     #[arg(long, value_name = "N", default_value_t = 1)]
     runs: u32,
-    /// Print the findings as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    status: StatusArgs,
+    #[command(flatten)]
+    output: OutputArgs,
     // Last, because its heading would go on over what follows.
     #[command(flatten)]
     told: DetectorOptions,
@@ -90,13 +86,17 @@ const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Pct { depth: 3 },
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let wanted = args.told.chosen(&args.with)?;
-    let launch = args.target.launch()?;
-    let baseline = args.baseline.as_deref().map(FindingsFile::read).transpose()?;
-    std::fs::create_dir_all(&args.keep).with_context(|| {
+    let mut reporter = Reporter::new("hunt", &args.output, Stream::Stdout, ctx)?;
+    let mut launch = args.target.launch()?;
+    launch.input = StandardInput::of_this_process();
+    launch.output_to_error = args.output.owns_stdout();
+    let store = Store::at(&args.keep);
+    store.create().and_then(|()| std::fs::create_dir_all(store.traces())).with_context(|| {
         format!("cannot create the folder {}; choose another with --keep", args.keep.display())
     })?;
-    let mut findings = Vec::new();
+    let mut found: Vec<Witnessed> = Vec::new();
     let mut unexplored: Vec<String> = Vec::new();
+    let mut statuses = Vec::new();
     for number in 0..args.runs.max(1) {
         let mut what = args.what.clone();
         let mut name = args.target.name();
@@ -105,52 +105,53 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             what.seed = args.what.seed.wrapping_add(u64::from(number));
             name = format!("{name}-{}", number + 1);
         }
-        let path = args.keep.join(format!("{name}.trace"));
-        let (found, left) = hunt_in(&args, &launch, &what, &path, &wanted, ctx)?;
-        findings.extend(found);
-        for note in left {
+        let path = store.traces().join(format!("{name}.trace"));
+        let run = hunt_in(&args, &launch, &store, &what, &path, &wanted, ctx)?;
+        found.extend(run.found);
+        statuses.push(run.status);
+        for note in run.unexplored {
             if !unexplored.contains(&note) {
                 unexplored.push(note);
             }
         }
     }
-    let findings = deduplicate(findings);
-    keep(&args.keep, launch.words(), &findings)?;
-
-    let (known, findings) = match baseline {
-        Some(baseline) => {
-            let comparison = compare(&baseline.findings, findings);
-            (comparison.known.len(), comparison.new)
+    let findings = keep(&store, &launch, found, ctx);
+    for finding in findings {
+        let asked = wanted.contains(&finding.by);
+        reporter.hear(finding, asked);
+    }
+    if !ctx.quiet {
+        eprintln!("raddle: {}", reporter.summary());
+        for note in &unexplored {
+            eprintln!("raddle: note: {note}");
         }
-        None => (0, findings),
-    };
-    let asked =
-        |finding: &Finding| args.all || finding.grade == Grade::Confirmed || wanted.contains(&finding.by);
-    let shown: Vec<&Finding> = findings.iter().filter(|finding| asked(finding)).collect();
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&shown)?);
-    } else {
-        let mut sources = Sources::new(vec![std::env::current_dir().unwrap_or_default()]);
-        let style = Style { color: ctx.color_stdout(), ..Style::default() };
-        for finding in &shown {
-            println!("{}", render(finding, &mut sources, style));
+        if launch.preload {
+            eprintln!(
+                "raddle: note: the program was not built by `raddle cc`: only deadlocks, blocked threads and missed signals were looked for"
+            );
         }
     }
-    if !ctx.quiet && !args.json {
-        summary(&unexplored, &findings, &shown, known, launch.preload);
-    }
-    Ok(if shown.is_empty() { Exit::Clean } else { Exit::Found })
+    let failed = args.status.failed(&statuses, ctx);
+    Ok(reporter.finish(launch.words())?.or_failed(failed))
 }
 
-/// Records one run, predicts from it, and confirms. Also says what was left unexplored.
+/// What one recorded run led to.
+struct Hunted {
+    found: Vec<Witnessed>,
+    unexplored: Vec<String>,
+    status: ExitStatus,
+}
+
+/// Records one run, predicts from it, and confirms.
 fn hunt_in(
     args: &Args,
     launch: &Launch,
+    store: &Store,
     what: &What,
     path: &Path,
     wanted: &[String],
     ctx: &Ctx,
-) -> anyhow::Result<(Vec<Finding>, Vec<String>)> {
+) -> anyhow::Result<Hunted> {
     let config = what.config();
     let recording = record(launch, &config, path, ctx)?;
     show_messages(&recording, ctx);
@@ -165,54 +166,39 @@ fn hunt_in(
     let prediction = predict(&trace, &options);
     spinner.finish_and_clear();
 
-    let total = prediction.candidates.len();
     let bar = stage(ctx, "confirming");
-    bar.set_length(total as u64);
-    let settings = Settings {
-        options: config.options,
+    let hunt = Hunt {
+        launch,
+        store,
+        head: identity::head(launch, steering::run_options(config.options), what.seed, &store.root()),
         timeout: Duration::from_secs(args.timeout),
         until: Instant::now() + Duration::from_secs(args.confirm_for),
         alternatives: args.alternatives,
         workers: args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
     };
     let stop = AtomicBool::new(false);
-    let verdicts = confirm_all(launch, &trace, &prediction, &settings, &stop, &|done| {
+    let mut namer = Namer::of(&trace);
+    let confirmed = confirm_all(&hunt, &trace, &prediction, &mut namer, &stop, ctx, &|done, total| {
+        bar.set_length(total as u64);
         bar.set_position(done as u64);
     })?;
     bar.finish_and_clear();
 
-    let mut findings = crashes(&recording);
+    let mut found = Vec::new();
+    found.extend(crashes::crash(&hunt, &recording, path, &mut namer, ctx)?);
     let detectors = Detectors { names: wanted, told: &args.told };
-    findings.extend(detectors.run(launch, path, &args.keep, &settings, ctx)?);
-    let mut symbols = Symbolizer::new(&trace.tables.modules);
-    for (candidate, verdict) in prediction.candidates.iter().zip(verdicts) {
-        let Some(verdict) = verdict else { continue };
-        let (parties, _) = witness_of(candidate, verdict.witness);
-        let replayed = Candidate { parties: parties.to_vec(), ..candidate.clone() };
-        let mut finding = prediction.finding(&trace, &mut symbols, &replayed);
-        if verdict.confirmed {
-            finding.grade = Grade::Confirmed;
-        } else {
-            finding.notes.extend(verdict.attempts);
-        }
-        let schedule = args.keep.join(format!("{}.schedule", finding.id));
-        let mut text = schedule_of(&trace, &prediction, candidate, verdict.witness);
-        text.about = format!("{} {}", candidate.kind.word(), finding.id);
-        std::fs::write(&schedule, text.to_text())
-            .with_context(|| format!("cannot write the schedule {}", schedule.display()))?;
-        finding.schedule = Some(schedule.display().to_string());
-        findings.push(finding);
-    }
+    found.extend(detectors.run(&hunt, path, &mut namer, ctx)?);
+    found.extend(confirmed);
     let unexplored = prediction.unexplored.iter().map(ToString::to_string).collect();
     // What follows reads the trace once more, from its file.
-    drop(symbols);
+    let mut sight = Sight::of_trace(&trace.tables.modules);
     drop(prediction);
     drop(trace);
     if config.options & option::MEMORY != 0 && !launch.preload {
-        let more = unordered::races(launch, path, &args.keep, &findings, &settings, ctx)?;
-        findings.extend(more);
+        let more = unordered::races(&hunt, path, &mut sight, &found, &mut namer, ctx)?;
+        found.extend(more);
     }
-    Ok((findings, unexplored))
+    Ok(Hunted { found, unexplored, status: recording.status })
 }
 
 /// A line on the terminal that says what is being done.
@@ -227,46 +213,43 @@ fn stage(ctx: &Ctx, name: &'static str) -> ProgressBar {
     bar
 }
 
-fn keep(folder: &Path, program: Vec<String>, findings: &[Finding]) -> anyhow::Result<()> {
-    let path = folder.join("findings.json");
-    let text = FindingsFile::new(program, findings.to_vec()).to_json();
-    std::fs::write(&path, text).map_err(|error| {
-        Refusal(format!("cannot write {}: {error}; choose another folder with --keep", path.display())).into()
-    })
-}
+/// Schedules of findings that were not confirmed are kept up to this many bytes: a long run has thousands.
+const UNCONFIRMED_BYTES_MAX: usize = 64 << 20;
 
-fn summary(unexplored: &[String], findings: &[Finding], shown: &[&Finding], known: usize, preloaded: bool) {
-    let confirmed = findings.iter().filter(|finding| finding.grade == Grade::Confirmed).count();
-    let predicted = findings.iter().filter(|finding| finding.grade == Grade::Predicted).count();
-    let suspected = findings.len() - confirmed - predicted;
-    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-    eprintln!(
-        "raddle: {} confirmed, {predicted} predicted only{}{}{}",
-        count(confirmed, "finding"),
-        if suspected > 0 { format!(", {suspected} suspected") } else { String::new() },
-        if known > 0 { format!(", {known} already known") } else { String::new() },
-        if predicted > 0 && shown.len() == confirmed { " (--all shows them)" } else { "" }
-    );
-    for note in unexplored {
-        eprintln!("raddle: note: {note}");
+/// Makes one finding of those with the same id and puts them into the store. What cannot be stored is still reported.
+fn keep(store: &Store, launch: &Launch, found: Vec<Witnessed>, ctx: &Ctx) -> Vec<Finding> {
+    let mut findings = deduplicate(found.iter().map(|witnessed| witnessed.finding.clone()).collect());
+    let code_id = identity::Identity::of(&launch.program).code_id;
+    let mut room = UNCONFIRMED_BYTES_MAX;
+    let mut problem = None;
+    for finding in &mut findings {
+        let best = found
+            .iter()
+            .find(|witnessed| witnessed.finding.id == finding.id && witnessed.finding.basis == finding.basis);
+        let mut text =
+            best.and_then(|witnessed| witnessed.schedule.as_ref()).map(|schedule| schedule.to_text());
+        if let Some(bytes) = text.as_ref().map(String::len).filter(|_| !finding.grade().is_failing()) {
+            match bytes <= room {
+                true => room -= bytes,
+                false => text = None,
+            }
+        }
+        let path = store.schedule_path(&finding.id).display().to_string();
+        finding.schedule = text.is_some().then_some(path);
+        let evidence = Evidence {
+            code_id: code_id.clone(),
+            ..Evidence::new("hunt", launch.words(), finding.clone(), text)
+        };
+        if let Err(error) = store.add(&evidence) {
+            finding.schedule = None;
+            problem.get_or_insert(error);
+        }
     }
-    if preloaded {
+    if let Some(error) = problem.filter(|_| !ctx.quiet) {
         eprintln!(
-            "raddle: note: the program was not built by `raddle cc`: only deadlocks, blocked threads and missed signals were looked for"
+            "raddle: warning: not every finding could be stored in {}: {error}; choose another folder with --keep",
+            store.folder().display()
         );
     }
-}
-
-/// A run that was ended by a signal of its own making is an error that has happened.
-fn crashes(recording: &Recording) -> Vec<Finding> {
-    const SELF_INFLICTED: [i32; 6] =
-        [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
-    match recording.status.signal() {
-        Some(signal) if SELF_INFLICTED.contains(&signal) => {
-            let name = raddle_trace::file::meta::signal_name(signal);
-            let message = format!("the program was ended by {name} while it was recorded");
-            vec![Finding::new(Kind::Crash, Grade::Confirmed, "record", message, Vec::new())]
-        }
-        _ => Vec::new(),
-    }
+    findings
 }

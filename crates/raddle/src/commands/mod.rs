@@ -1,9 +1,11 @@
 //! One file a command. A command parses its own arguments and calls the crate that does the work.
 
 pub mod cc;
+pub mod clean;
 pub mod coverage;
 pub mod csp;
 pub mod detect;
+pub mod explain;
 pub mod explore;
 pub mod hunt;
 pub mod predict;
@@ -16,6 +18,7 @@ pub mod trace;
 
 use crate::compiler::choice::Language;
 use std::io::IsTerminal;
+use std::process::ExitStatus;
 
 /// Exit status shared by every command that looks for errors (DESIGN §1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,37 @@ pub enum Exit {
     Trouble,
     /// A status that is passed on unchanged, for example a compiler's.
     Status(u8),
+}
+
+impl Exit {
+    /// The program itself failed: that is never nothing.
+    pub fn or_failed(self, failed: bool) -> Exit {
+        if failed && self == Exit::Clean { Exit::Found } else { self }
+    }
+}
+
+/// What the program's own exit status means.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct StatusArgs {
+    /// Statuses with which the program may end (default: 0); with any other, or a signal, it has failed.
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub expect_status: Vec<i32>,
+}
+
+impl StatusArgs {
+    /// Did one of the runs fail? Says so.
+    pub fn failed(&self, statuses: &[ExitStatus], ctx: &Ctx) -> bool {
+        let allowed = if self.expect_status.is_empty() { &[0][..] } else { &self.expect_status };
+        let failed =
+            statuses.iter().find(|status| !status.code().is_some_and(|code| allowed.contains(&code)));
+        if let Some(status) = failed
+            && !ctx.quiet
+        {
+            let hint = if status.code().is_some() { "; --expect-status allows it" } else { "" };
+            eprintln!("raddle: the program {}{hint}", crate::launch::process::describe(*status));
+        }
+        failed.is_some()
+    }
 }
 
 impl From<Exit> for std::process::ExitCode {
@@ -48,6 +82,9 @@ pub enum ColorChoice {
     Never,
 }
 
+/// Columns of text where there is no terminal; more is hard to read.
+const WIDTH: usize = 110;
+
 /// What every command may want to know about how it was called.
 pub struct Ctx {
     pub quiet: bool,
@@ -64,6 +101,19 @@ impl Ctx {
     /// Whether standard error takes colours.
     pub fn color_stderr(&self) -> bool {
         self.colors(std::io::stderr().is_terminal())
+    }
+
+    /// Columns for text: those of the terminal, within reason.
+    pub fn width(&self) -> usize {
+        let columns = [
+            rustix::termios::tcgetwinsize(std::io::stdout()),
+            rustix::termios::tcgetwinsize(std::io::stderr()),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|size| usize::from(size.ws_col))
+        .find(|&columns| columns > 0);
+        columns.unwrap_or(WIDTH).clamp(40, WIDTH)
     }
 
     /// Whether a progress display makes sense.
@@ -85,9 +135,11 @@ pub enum Command {
     Cc(cc::Args),
     #[command(name = "c++")]
     Cxx(cc::Args),
+    Clean(clean::Args),
     Csp(csp::Args),
     Coverage(coverage::Args),
     Detect(detect::Args),
+    Explain(explain::Args),
     Explore(explore::Args),
     Hunt(hunt::Args),
     Predict(predict::Args),
@@ -103,9 +155,11 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
     match command {
         Command::Cc(args) => cc::run(Language::C, args),
         Command::Cxx(args) => cc::run(Language::Cxx, args),
+        Command::Clean(args) => clean::run(args, ctx),
         Command::Csp(args) => csp::run(args, ctx),
         Command::Coverage(args) => coverage::run(args, ctx),
         Command::Detect(args) => detect::run(args, ctx),
+        Command::Explain(args) => explain::run(args, ctx),
         Command::Explore(args) => explore::run(args, ctx),
         Command::Hunt(args) => hunt::run(args, ctx),
         Command::Predict(args) => predict::run(args, ctx),

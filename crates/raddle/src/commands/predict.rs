@@ -1,13 +1,14 @@
 //! `raddle predict`: what other interleavings of a recorded run would do.
 
 use super::{Ctx, Exit};
+use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use raddle_findings::{Finding, FindingsFile};
+use raddle_findings::naming::Namer;
+use raddle_findings::{Finding, deduplicate};
 use raddle_predict::csp::{Question, Window, emit};
 use raddle_predict::{Candidate, Options, Prediction, predict};
-use raddle_report::{Sources, Style, render};
-use raddle_trace::symbols::Symbolizer;
+use raddle_trace::schedule::RunOptions;
 use raddle_trace::{EventSource, MemoryTrace, OpenTrace};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,11 +17,11 @@ use std::time::Duration;
 /// would show, with a schedule for each.
 ///
 /// What is shown is predicted, not confirmed: `raddle hunt` also replays each schedule, and keeps what it could make
-/// happen. Exit status: 0 nothing predicted, 1 something, 2 usage or environment error.
+/// happen. Exit status: 0 (1 with --fail-on predicted, if something was predicted), 2 usage or environment error.
 ///
 /// Examples:
 ///   raddle predict bank.trace
-///   raddle predict bank.trace --schedules out     then: raddle replay out/5f3c0a11.schedule -- ./bank
+///   raddle predict bank.trace --schedules out     then: raddle replay out/5f3c0a11d4e5.schedule -- ./bank
 ///   raddle predict bank.trace --stats
 ///   raddle predict bank.trace --emit-csp models   then: raddle csp check models/deadlock.csp
 ///   raddle predict trace.std --json               (a foreign trace; it cannot be replayed)
@@ -41,9 +42,6 @@ pub struct Args {
     /// Say what the reductions removed and how the rest was decided.
     #[arg(long)]
     stats: bool,
-    /// Print the findings as JSON.
-    #[arg(long)]
-    json: bool,
     /// States that searches may visit; what is not decided within it is reported.
     #[arg(long, value_name = "STATES", default_value_t = Options::default().budget_states)]
     budget: u64,
@@ -62,6 +60,8 @@ pub struct Args {
     /// Switch reductions off; none changes what is predicted.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME")]
     without: Vec<Reduction>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -107,22 +107,25 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
     };
     say("reading the trace");
+    let mut reporter = Reporter::new("predict", &args.output, Stream::Stdout, ctx)?;
     let mut open = OpenTrace::open(&args.trace)?;
-    let foreign = matches!(open, OpenTrace::Std(_));
     let trace = MemoryTrace::read(&mut open as &mut dyn EventSource)?;
     let cut = open.cut();
+    let (foreign, mut namer) = match &open {
+        OpenTrace::Std(reader) => (true, Namer::foreign(reader.names())),
+        OpenTrace::Raddle(_) => (false, Namer::of(&trace)),
+    };
     say(&format!("predicting from {} events", trace.events.len()));
     let prediction = predict(&trace, &options(&args));
     say("writing");
-    let mut symbols = Symbolizer::new(&trace.tables.modules);
     let mut findings: Vec<Finding> = prediction
         .candidates
         .iter()
-        .map(|candidate| prediction.finding(&trace, &mut symbols, candidate))
+        .map(|candidate| prediction.finding(&trace, &mut namer, candidate))
         .collect();
     if let Some(folder) = &args.schedules {
         for (candidate, finding) in prediction.candidates.iter().zip(&mut findings) {
-            let path = write_schedules(folder, &trace, &prediction, candidate, finding)?;
+            let path = write_schedules(folder, &trace, &prediction, candidate, finding, &mut namer)?;
             finding.schedule = Some(path.display().to_string());
         }
     }
@@ -132,23 +135,17 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if let Some(bar) = spinner {
         bar.finish_and_clear();
     }
-    if args.json {
-        print!("{}", FindingsFile::new(Vec::new(), findings.clone()).to_json());
-    } else {
-        let mut sources = Sources::new(vec![PathBuf::from(".")]);
-        let style = Style { color: ctx.color_stdout(), ..Style::default() };
-        for finding in &findings {
-            println!("{}", render(finding, &mut sources, style));
-        }
+    for finding in deduplicate(findings) {
+        reporter.hear(finding, true);
     }
     if args.stats {
         let text = statistics(&prediction);
-        if args.json { eprint!("{text}") } else { print!("{text}") }
+        if args.output.owns_stdout() { eprint!("{text}") } else { print!("{text}") }
     }
     if !ctx.quiet {
-        conclude(&prediction, findings.len(), foreign, cut.as_deref());
+        conclude(&prediction, reporter.shown.len(), foreign, cut.as_deref());
     }
-    Ok(if findings.is_empty() { Exit::Clean } else { Exit::Found })
+    reporter.finish(Vec::new())
 }
 
 fn options(args: &Args) -> Options {
@@ -197,6 +194,7 @@ fn write_schedules(
     prediction: &Prediction,
     candidate: &Candidate,
     finding: &Finding,
+    namer: &mut Namer,
 ) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create the folder {}", folder.display()))?;
@@ -209,7 +207,10 @@ fn write_schedules(
             0 => first.clone(),
             n => folder.join(format!("{}.{}.schedule", finding.id, n + 1)),
         };
-        let schedule = prediction.schedule(trace, &about, parties, witness);
+        let mut schedule = prediction.schedule(trace, &about, parties, witness);
+        schedule.head.options =
+            RunOptions { memory: true, allocations: true, one_at_a_time: true, ..RunOptions::default() };
+        schedule.annotate(|place| namer.place(place));
         std::fs::write(&path, schedule.to_text())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }

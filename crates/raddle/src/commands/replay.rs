@@ -2,45 +2,48 @@
 
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
-use crate::hunt::confirm::describe;
-use crate::hunt::unordered;
+use crate::evidence::judge::{Judged, judge};
+use crate::evidence::replaying::{self, Rebuild, Replayed as Program};
 use crate::launch::demo::{self, Replayed};
+use crate::launch::identity::Identity;
 use crate::launch::process::{describe as describe_status, shell_status};
-use crate::launch::shrinking;
-use crate::launch::steering::{self, Outcome, Steered, Streams, Then};
+use crate::launch::steering::{self, Then};
 use crate::launch::target::Target;
+use crate::launch::{Launch, Streams};
 use anyhow::Context;
 use raddle_explore::Strategy;
-use raddle_findings::FindingsFile;
+use raddle_findings::store::{self, read_schedule};
+use raddle_findings::{Attempt, Store};
+use raddle_report::English;
 use raddle_trace::demo::{Demo, is_demo};
 use raddle_trace::schedule::Schedule;
-use raddle_wire::region::option;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// Runs a program along a schedule and says whether it shows what the schedule is about.
 ///
-/// Exit status: 1 the error was shown (in every repetition), 0 it was not, 2 usage or environment error.
-///
-/// Without a program, the one that `raddle hunt` found it with is run.
+/// Everything that the run needs (program, arguments, folder, environment, input, options) comes from the schedule. A program
+/// that Raddle compiled is compiled again if its sources are there, so that a fix is noticed.
+/// Exit status: 1 the error was shown, 0 it is gone, 3 the program left the schedule, 2 usage or environment error.
 ///
 /// Examples:
-///   raddle replay 1f3a09c2
-///   raddle replay .raddle/1f3a09c2.schedule bank.c
-///   raddle replay --repeat 20 race.schedule -- ./server --selftest
-///   raddle replay --gdb 1f3a09c2
+///   raddle replay 1f3a09c2d4e5
+///   raddle replay --repeat 20 1f3a
+///   raddle replay race.schedule -- ./server --selftest    with another program than the schedule's own
+///   raddle replay --gdb 1f3a09c2d4e5
 ///   raddle replay server.demo
 ///   raddle replay --then random --seed 7 prefix.schedule bank.c
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The schedule (docs/schedule-format.md), a demo, or the id of a finding in the folder of --keep.
+    /// The id of a finding (or its first digits) in the store, a schedule (docs/schedule-format.md), or a demo.
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
     #[command(flatten)]
     target: Target,
-    /// Folder in which findings were kept.
-    #[arg(long, value_name = "DIR", default_value = ".raddle")]
+    /// The store: the folder in which findings were kept.
+    #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     keep: PathBuf,
     /// Replay so many times and say how often the error was shown.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -71,13 +74,15 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if let Some(demo) = demo_at(&path)? {
         return replay_demo(&args, &path, &demo, ctx);
     }
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read_schedule(&path)?;
     let schedule = Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let mut launch = match args.target.is_empty() {
-        true => remembered(&args, &path)?.launch()?,
-        false => args.target.launch()?,
-    };
-    launch.fixed_addresses |= schedule.stable_memory;
+    let Program { launch, same_program } = program(&args, &schedule, &path)?;
+    if !same_program && !ctx.quiet {
+        eprintln!(
+            "raddle: note: {} is not the program that this schedule was made with: it was changed or rebuilt since",
+            launch.program.display()
+        );
+    }
     let timeout = Duration::from_secs(args.timeout);
     let then = match args.then {
         Some(Strategy::Noise(_)) => {
@@ -88,58 +93,131 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         Some(strategy) => Then::Strategy(strategy, args.seed),
         None => Then::RoundRobin,
     };
-    let config = steering::replay_config(&schedule, option::ALLOCATIONS, then)?;
     if args.gdb {
+        let config = steering::replay_config(&schedule, then)?;
         let status = steering::debug(&launch, &config, &args.gdb_command)?;
         return Ok(Exit::Status(shell_status(status)));
     }
     let streams = if args.repeat > 1 { Streams::Silent } else { Streams::Inherited };
-    let mut shown = 0;
-    let mut first_failure = None;
-    let mut last = None;
+    let mut tally = Tally::default();
     for _ in 0..args.repeat.max(1) {
-        if !schedule.unordered.is_empty() {
-            if unordered::shows(&launch, &schedule, option::ALLOCATIONS, timeout, ctx)? {
-                shown += 1;
-            } else {
-                first_failure = Some("the run did not show the two accesses unordered".to_owned());
-            }
-            continue;
-        }
-        let steered = steering::run(&launch, &config, streams, timeout)?;
-        if shows(&schedule, &steered) {
-            shown += 1;
-        } else if first_failure.is_none() {
-            first_failure = Some(sentence(&schedule, &steered));
-        }
-        last = Some(steered);
+        tally.add(judge(&launch, &schedule, then, streams, timeout, ctx)?);
     }
-    let outcome = match &last {
-        Some(last) => sentence(&schedule, last),
-        None => "nothing orders the two accesses, by the rules of C and C++11".to_owned(),
-    };
     if args.json {
-        println!(
-            "{}",
-            serde_json::json!({ "schedule": path, "about": schedule.about, "runs": args.repeat, "shown": shown,
-                "outcome": outcome, "failure": first_failure })
-        );
+        println!("{}", tally.json(&path, &schedule, same_program));
     } else if !ctx.quiet {
+        tally.tell(&schedule);
+    }
+    // A schedule that promises nothing is only a way to run the program.
+    if let (Some(status), 1, 0) = (tally.followed, args.repeat, tally.shown) {
+        return Ok(Exit::Status(shell_status(status)));
+    }
+    Ok(match tally.verdict() {
+        Verdict::Shown => Exit::Found,
+        Verdict::Gone => Exit::Clean,
+        Verdict::Left => Exit::Status(LEFT_STATUS),
+    })
+}
+
+/// Exit status when the program left the schedule.
+const LEFT_STATUS: u8 = 3;
+
+/// What all repetitions together say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Shown,
+    /// The program got to the end of the schedule without the error.
+    Gone,
+    Left,
+}
+
+/// What the repetitions showed.
+#[derive(Default)]
+struct Tally {
+    runs: u32,
+    shown: u32,
+    /// The first run that did not show it.
+    failure: Option<Attempt>,
+    left: bool,
+    followed: Option<ExitStatus>,
+}
+
+impl Tally {
+    fn add(&mut self, judged: Judged) {
+        self.runs += 1;
+        match judged {
+            Judged::Shown(_) => self.shown += 1,
+            Judged::Not(attempt) => {
+                self.left |=
+                    !matches!(attempt, Attempt::Ended { .. } | Attempt::Ordered | Attempt::OtherMemory);
+                self.failure.get_or_insert(attempt);
+            }
+            Judged::Followed(status) => self.followed = Some(status),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match (self.shown, self.left) {
+            (1.., _) => Verdict::Shown,
+            (0, true) => Verdict::Left,
+            (0, false) => Verdict::Gone,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match (self.verdict(), self.followed) {
+            (Verdict::Shown, _) => "shown",
+            (Verdict::Gone, Some(_)) => "followed",
+            (Verdict::Gone, None) => "gone",
+            (Verdict::Left, _) => "left",
+        }
+    }
+
+    fn tell(&self, schedule: &Schedule) {
         let about = if schedule.about.is_empty() { "the schedule" } else { &schedule.about };
-        eprintln!("raddle: {about}: shown in {shown} of {} runs", args.repeat.max(1));
-        eprintln!("raddle: note: {}", first_failure.as_ref().unwrap_or(&outcome));
+        let why = self.failure.as_ref().map(|attempt| English::default().attempt(attempt));
+        match self.word() {
+            "followed" => {
+                let status = self.followed.map(describe_status).unwrap_or_default();
+                eprintln!("raddle: {about}: all steps were taken and the program {status}");
+            }
+            "shown" => eprintln!("raddle: {about}: shown in {} of {} runs", self.shown, self.runs),
+            "gone" => eprintln!("raddle: {about}: gone; not shown in {} of {} runs", self.runs, self.runs),
+            _ => eprintln!(
+                "raddle: {about}: the program left the schedule in {} of {} runs",
+                self.runs, self.runs
+            ),
+        }
+        if let Some(why) = why {
+            eprintln!("raddle: note: {why}");
+        }
     }
-    let Some(last) = last else {
-        return Ok(if shown == args.repeat.max(1) { Exit::Found } else { Exit::Clean });
+
+    fn json(&self, path: &Path, schedule: &Schedule, same_program: bool) -> serde_json::Value {
+        serde_json::json!({
+            "schedule": path, "about": schedule.about, "runs": self.runs, "shown": self.shown,
+            "verdict": self.word(), "same_program": same_program, "failure": self.failure,
+            "text": self.failure.as_ref().map(|attempt| English::default().attempt(attempt)),
+        })
+    }
+}
+
+/// The program to run: the schedule's own, or the one that the user names instead.
+fn program(args: &Args, schedule: &Schedule, path: &Path) -> anyhow::Result<Program> {
+    let root = replaying::root_of(path);
+    if args.target.is_empty() {
+        return replaying::launch(schedule, &root, Rebuild::IfSourcesAreThere);
+    }
+    let named = args.target.launch()?;
+    let same_program = Identity::of(&named.program).fits(&schedule.head);
+    let arguments = match named.arguments.is_empty() {
+        true => schedule.head.arguments.iter().map(Into::into).collect(),
+        false => named.arguments.clone(),
     };
-    if let (Outcome::Ended(status), 1) = (&last.outcome, args.repeat)
-        && schedule.stops.is_empty()
-        && schedule.blocks.is_empty()
-        && schedule.expected.is_none()
-    {
-        return Ok(Exit::Status(shell_status(*status)));
-    }
-    Ok(if shown == args.repeat.max(1) { Exit::Found } else { Exit::Clean })
+    // It runs here, where the user named it.
+    let surrounded = replaying::surround(named, &schedule.head, &root);
+    let launch = Launch { folder: None, arguments, ..surrounded? };
+    Ok(Program { launch, same_program })
 }
 
 /// The demo in this file, if it is one.
@@ -198,47 +276,26 @@ fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Resu
     }
 }
 
-/// The program that the schedule was made with, from the findings beside it.
-fn remembered(args: &Args, schedule: &Path) -> anyhow::Result<Target> {
-    let findings = schedule.parent().unwrap_or(Path::new(".")).join("findings.json");
-    let missing = || Refusal("which program? Give it behind `--`, or its source files".into());
-    let file = FindingsFile::read(&findings).map_err(|_| missing())?;
-    if file.program.is_empty() {
-        return Err(missing().into());
-    }
-    Ok(Target { program: file.program.iter().map(Into::into).collect(), ..args.target.clone() })
-}
-
-fn find(args: &Args) -> Result<PathBuf, Refusal> {
-    if args.schedule.exists() {
+/// The file that the user means.
+fn find(args: &Args) -> anyhow::Result<PathBuf> {
+    if args.schedule.is_file() {
         return Ok(args.schedule.clone());
     }
-    let by_id = args.keep.join(format!("{}.schedule", args.schedule.display()));
-    if by_id.exists() {
-        return Ok(by_id);
-    }
-    Err(Refusal(format!(
-        "there is no schedule {}, and no {} either; `raddle hunt` writes them",
-        args.schedule.display(),
-        by_id.display()
-    )))
-}
-
-/// Did the run show what the schedule promises?
-fn shows(schedule: &Schedule, steered: &Steered) -> bool {
-    if let Some(shown) = shrinking::shows(schedule, &steered.outcome) {
-        return shown;
-    }
-    use raddle_predict::CandidateKind;
-    let kind = if schedule.stops.is_empty() { CandidateKind::Deadlock } else { CandidateKind::DataRace };
-    crate::hunt::confirm::shows(kind, schedule, steered).is_ok()
-}
-
-fn sentence(schedule: &Schedule, steered: &Steered) -> String {
-    match &steered.outcome {
-        Outcome::Ended(status) => {
-            format!("all {} steps were taken and the program {}", steered.steps, describe_status(*status))
-        }
-        outcome => describe(schedule, outcome, steered.steps),
+    let store = Store::at(&args.keep);
+    let wanted = args.schedule.display().to_string();
+    let ids = store.ids(&wanted).with_context(|| format!("cannot read {}", args.keep.display()))?;
+    let refuse = |text: String| -> anyhow::Result<PathBuf> { Err(Refusal(text).into()) };
+    match ids.as_slice() {
+        [id] if store.schedule_path(id).exists() => Ok(store.schedule_path(id)),
+        [id] => refuse(format!("no schedule is stored for finding {id}: it cannot be replayed")),
+        [] => refuse(format!(
+            "there is no schedule {wanted}, and no finding {wanted} in {}; `raddle report` lists what is there",
+            args.keep.display()
+        )),
+        several => refuse(format!(
+            "{} findings begin with {wanted}: {}; write more digits",
+            several.len(),
+            several.join(", ")
+        )),
     }
 }

@@ -1,104 +1,122 @@
-//! `raddle report`: show findings again, filter and convert them.
+//! `raddle report`: list the store, show findings again, filter and convert them.
 
 use super::{Ctx, Exit};
+use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
-use raddle_findings::{Finding, FindingsFile, Grade, Suppressions, compare, deduplicate, sarif};
-use raddle_report::{Sources, Style, render, summary_line};
-use std::path::{Path, PathBuf};
+use raddle_findings::{Evidence, Finding, FindingsFile, Grade, Kind, Store, deduplicate, store};
+use raddle_report::list;
+use std::path::PathBuf;
 
-/// Shows findings, filters them, and converts them for other tools.
+/// Lists what is in the store, shows findings in full, and converts them for other tools.
+///
+/// Without an argument every finding of the store gets a line, the latest first. Ids (or their first digits) and findings files are shown in full.
 ///
 /// Examples:
-///   raddle report findings.json
+///   raddle report
+///   raddle report --kind deadlock --program server
+///   raddle report 1f3a09c2d4e5
 ///   raddle report findings.json --all --suppressions tsan.supp
 ///   raddle report findings.json --baseline last-week.json --sarif results.sarif
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Findings files, as written by --json of other commands.
-    #[arg(required = true)]
-    findings: Vec<PathBuf>,
-    /// Also show predicted and suspected findings.
-    #[arg(long)]
-    all: bool,
-    /// Leave out what these files suppress (ThreadSanitizer's syntax: `race:function`).
-    #[arg(long, value_name = "FILE")]
-    suppressions: Vec<PathBuf>,
-    /// Leave out findings that are in this findings file already.
-    #[arg(long, value_name = "FINDINGS")]
-    baseline: Option<PathBuf>,
-    /// Write the findings as JSON; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the findings as SARIF 2.1.0; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    sarif: Option<PathBuf>,
-    /// Where source files are looked for if they are not where the compiler saw them (default: this folder).
-    #[arg(long, value_name = "FOLDER")]
-    source: Vec<PathBuf>,
+    /// Ids of findings, or findings files as written by --json and --output of other commands.
+    #[arg(value_name = "ID|FILE")]
+    what: Vec<String>,
+    /// The store.
+    #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
+    keep: PathBuf,
+    /// Only findings of this kind; `raddle explain` lists them.
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Option<Kind>,
+    /// Only findings of programs whose path contains this text.
+    #[arg(long, value_name = "TEXT")]
+    program: Option<String>,
+    /// Only so many, the latest.
+    #[arg(long, value_name = "N")]
+    latest: Option<usize>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub fn kind(name: &str) -> Result<Kind, String> {
+    let names = || Kind::ALL.map(Kind::name).join(", ");
+    Kind::from_name(name).ok_or_else(|| format!("there is no such kind; there are {}", names()))
 }
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
-    let mut findings = Vec::new();
-    let mut program = Vec::new();
-    for path in &args.findings {
-        let file = FindingsFile::read(path)?;
-        program = file.program;
-        findings.extend(file.findings);
+    let mut reporter = Reporter::new("report", &args.output, Stream::Stdout, ctx)?;
+    let store = Store::at(&args.keep);
+    let in_full = !args.what.is_empty();
+    let (evidence, program) = if in_full { named(&args, &store)? } else { stored(&args, &store)? };
+    // A line each unless they were asked for by name.
+    reporter.silent |= !in_full;
+    let graded: Vec<Finding> =
+        deduplicate(evidence.iter().map(|evidence| evidence.finding.clone()).collect());
+    for finding in graded {
+        reporter.hear(finding, in_full && args.what.iter().any(|what| store::is_id(what)));
     }
-    let mut suppressions = Suppressions::default();
-    for path in &args.suppressions {
-        suppressions.extend(Suppressions::read(path).map_err(anyhow::Error::from_boxed)?);
-    }
-    let (suppressed, mut findings): (Vec<Finding>, Vec<Finding>) =
-        deduplicate(findings).into_iter().partition(|finding| suppressions.suppresses(finding).is_some());
-    let mut known = 0;
-    if let Some(path) = &args.baseline {
-        let comparison = compare(&FindingsFile::read(path)?.findings, findings);
-        known = comparison.known.len();
-        findings = comparison.new;
-    }
-    let (shown, held_back): (Vec<Finding>, Vec<Finding>) =
-        findings.into_iter().partition(|finding| args.all || finding.grade == Grade::Confirmed);
-    let mut to_stdout = false;
-    if let Some(path) = &args.json {
-        to_stdout |= write(path, &FindingsFile::new(program, shown.clone()).to_json())?;
-    }
-    if let Some(path) = &args.sarif {
-        let root = std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
-        to_stdout |= write(path, &format!("{:#}\n", sarif(&shown, &suppressed, &root)))?;
-    }
-    if !to_stdout {
-        show(&shown, &args.source, ctx);
+    if !in_full && !args.output.owns_stdout() {
+        let shown =
+            |evidence: &&Evidence| reporter.shown.iter().any(|finding| finding.id == evidence.finding.id);
+        let rows: Vec<Evidence> = evidence.iter().filter(shown).cloned().collect();
+        print!("{}", list(&rows, ctx.width()));
     }
     if !ctx.quiet {
-        let known = if known > 0 { format!(", {known} in the baseline") } else { String::new() };
-        eprintln!("raddle: {}{known}", summary_line(&shown, &held_back, suppressed.len()));
-        for unused in suppressions.unused() {
+        eprintln!("raddle: {}", reporter.summary());
+        for unused in reporter.suppressions.unused() {
             eprintln!(
                 "raddle: note: the suppression `{}` (line {}) matched nothing",
                 unused.text, unused.line
             );
         }
     }
-    Ok(if shown.is_empty() { Exit::Clean } else { Exit::Found })
+    reporter.finish(program)
 }
 
-fn show(findings: &[Finding], source: &[PathBuf], ctx: &Ctx) {
-    let roots = if source.is_empty() { vec![PathBuf::from(".")] } else { source.to_vec() };
-    let mut sources = Sources::new(roots);
-    let style = Style { color: ctx.color_stdout(), ..Style::default() };
-    for finding in findings {
-        println!("{}", render(finding, &mut sources, style));
+/// Everything in the store that the options do not leave out, the latest first.
+fn stored(args: &Args, store: &Store) -> anyhow::Result<(Vec<Evidence>, Vec<String>)> {
+    let (mut list, problems) =
+        store.list().with_context(|| format!("cannot read the store {}", args.keep.display()))?;
+    for problem in problems {
+        eprintln!("raddle: warning: {problem}");
     }
+    list.retain(|evidence| args.kind.is_none_or(|kind| evidence.finding.kind == kind));
+    list.retain(|evidence| {
+        let program = evidence.program.first().map_or("", String::as_str);
+        args.program.as_ref().is_none_or(|text| program.contains(text.as_str()))
+    });
+    if !args.output.all {
+        list.retain(|evidence| evidence.finding.grade() >= Grade::Unordered);
+    }
+    list.truncate(args.latest.unwrap_or(usize::MAX));
+    Ok((list, Vec::new()))
 }
 
-/// Writes a file; says whether it was standard output.
-fn write(path: &Path, text: &str) -> anyhow::Result<bool> {
-    if path.as_os_str() == "-" {
-        print!("{text}");
-        return Ok(true);
+/// Findings by id or from files.
+fn named(args: &Args, store: &Store) -> anyhow::Result<(Vec<Evidence>, Vec<String>)> {
+    let (mut list, mut program) = (Vec::new(), Vec::new());
+    for what in &args.what {
+        if std::path::Path::new(what).is_file() {
+            let file = FindingsFile::read(std::path::Path::new(what))?;
+            program = file.program.clone();
+            let findings = file.findings.into_iter();
+            list.extend(
+                findings.map(|finding| Evidence::new(&file.command, file.program.clone(), finding, None)),
+            );
+            continue;
+        }
+        let ids = store.ids(what)?;
+        anyhow::ensure!(
+            !ids.is_empty(),
+            "there is no findings file {what}, and no finding {what} in {}; `raddle report` lists what is there",
+            args.keep.display()
+        );
+        for id in ids {
+            let evidence = store.read(&id)?;
+            program.clone_from(&evidence.program);
+            list.push(evidence);
+        }
     }
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(false)
+    Ok((list, program))
 }

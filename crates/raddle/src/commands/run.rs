@@ -1,29 +1,30 @@
 //! `raddle run`: detect errors while the program runs.
 
 use super::record::STEPS_UNKNOWN;
-use super::{Ctx, Exit};
+use super::{Ctx, Exit, StatusArgs};
+use crate::evidence::ending;
+use crate::hunt::visibility::Sight;
 use crate::launch::detecting::{Audience, Ended, detect};
 use crate::launch::process::describe;
 use crate::launch::target::Target;
-use crate::online::finding::finding;
+use crate::online::finding::{NAME, finding};
 use crate::online::lock_order::lock_orders;
 use crate::online::options::{self, Options};
-use anyhow::Context;
+use crate::output::{Heard, OutputArgs, Reporter, Stream};
 use raddle_explore::Strategy;
-use raddle_findings::{Finding, FindingsFile, Grade, Kind, Suppressions, sarif};
-use raddle_report::{Sources, Style, render};
+use raddle_findings::naming::Namer;
+use raddle_findings::{Basis, Detail, Finding, Kind, Misuse, Suppressions};
+use raddle_trace::crash::End;
 use raddle_trace::region::{MessageLevel, RegionConfig};
 use raddle_trace::report::{Defaults, RawReport};
-use raddle_trace::symbols::Symbolizer;
 use raddle_trace::tables::Module;
 use raddle_wire::region::{detect as setting, observe, option, steer, weak};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Runs a program and reports races while it runs, by the rules of C and C++11.
 ///
 /// The program's input and output are its own; reports go to standard error as they are found.
-/// Exit status: 0 nothing found, 1 at least one finding, 2 usage or environment error. The program's own status is told.
+/// Exit status: 0 nothing to show, 1 a finding of a failing grade or the program itself failed, 2 usage or environment error.
 /// RADDLE_OPTIONS in the environment takes what is known from TSAN_OPTIONS (halt_on_error, exitcode, history_size,
 /// suppressions, detect_deadlocks, ...).
 ///
@@ -38,12 +39,6 @@ use std::path::PathBuf;
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Leave out what these files suppress (ThreadSanitizer's syntax: `race:function`).
-    #[arg(long, value_name = "FILE")]
-    suppressions: Vec<PathBuf>,
-    /// Show also what could only happen in another order.
-    #[arg(long)]
-    all: bool,
     /// End the program at the first report.
     #[arg(long)]
     halt_on_error: bool,
@@ -65,18 +60,13 @@ pub struct Args {
     /// Seed of the run's one source of randomness.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Print the findings as JSON on standard error, instead of in words.
-    #[arg(long)]
-    json: bool,
-    /// Write the findings to a file as JSON, for `raddle report`.
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
     /// Keep a trace of the run as well, as `raddle record` does.
     #[arg(long, value_name = "TRACE")]
     trace: Option<PathBuf>,
-    /// Write the findings to a file as SARIF 2.1.0.
-    #[arg(long, value_name = "FILE")]
-    sarif: Option<PathBuf>,
+    #[command(flatten)]
+    status: StatusArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// How a load chooses among the stores that it may read.
@@ -136,46 +126,30 @@ impl Args {
 
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let options = read_options(ctx);
-    let mut suppressions = Suppressions::default();
-    for path in args.suppressions.iter().chain(&options.suppressions) {
-        suppressions.extend(Suppressions::read(path).map_err(anyhow::Error::from_boxed)?);
+    let mut reporter = Reporter::new("run", &args.output, Stream::Stderr, ctx)?;
+    for path in &options.suppressions {
+        reporter.suppressions.extend(Suppressions::read(path).map_err(anyhow::Error::from_boxed)?);
     }
-    let launch = args.target.launch()?;
+    let mut launch = args.target.launch()?;
+    launch.output_to_error = args.output.owns_stdout();
     let config = args.config(&options);
     let memory_max = args.memory_limit.or(options.memory_limit_mb).map(|mib| mib << 20);
-    let mut listener = Listener {
-        suppressions,
-        known: BTreeSet::new(),
-        shown: Vec::new(),
-        suppressed: Vec::new(),
-        held_back: 0,
-        sources: Sources::new(vec![std::env::current_dir().unwrap_or_default()]),
-        print: !args.json && options.report_bugs,
-        all: args.all,
-        args: &args,
-        options,
-        ctx,
-    };
+    reporter.silent |= !options.report_bugs;
+    let mut listener =
+        Listener { reporter, namer: None, sight: Sight::of_detector(&[]), args: &args, options, ctx };
     let ended = detect(&launch, &config, args.trace.as_deref(), memory_max, &mut listener)?;
-    let (cycles, cut) = lock_orders(&ended.dependencies, &ended.modules);
+    let mut namer = Namer::new(&ended.modules);
+    let (cycles, cut) = lock_orders(&ended.dependencies, &mut namer);
     for cycle in cycles {
-        listener.hear(cycle);
+        listener.hear(cycle, &ended.modules);
     }
-    let Listener { suppressions, shown, suppressed, held_back, options, .. } = listener;
-    if args.json {
-        eprintln!("{}", serde_json::to_string_pretty(&shown)?);
+    if let Some(End::Crash(report)) = &ended.end {
+        let crash = ending::crash(report, NAME, Basis::observed(), &mut namer);
+        listener.hear(crash, &ended.modules);
     }
-    if let Some(path) = &args.output {
-        let text = FindingsFile::new(launch.words(), shown.clone()).to_json();
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(path) = &args.sarif {
-        let root = std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
-        let text = format!("{:#}\n", sarif(&shown, &suppressed, &root));
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    let Listener { reporter, options, .. } = listener;
     show_messages(&ended, ctx);
-    if !ctx.quiet && !args.json {
+    if !ctx.quiet {
         if cut {
             eprintln!("raddle: note: there were too many lock dependencies; not every cycle was looked for");
         }
@@ -185,17 +159,20 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
                 ended.forgotten
             );
         }
-        summary(&ended, &shown, suppressed.len(), held_back, launch.preload);
+        summary(&ended, &reporter, launch.preload);
         if options.print_suppressions {
-            for used in suppressions.iter().filter(|suppression| suppression.hits > 0) {
+            for used in reporter.suppressions.iter().filter(|suppression| suppression.hits > 0) {
                 eprintln!("raddle: note: the suppression `{}` hid {} reports", used.text, used.hits);
             }
         }
     }
-    Ok(match (shown.is_empty() || !options.report_bugs, options.exitcode) {
-        (true, _) => Exit::Clean,
-        (false, Some(status)) => Exit::Status(status),
-        (false, None) => Exit::Found,
+    let failed = args.status.failed(&[ended.status], ctx);
+    let found = !reporter.shown.is_empty() && options.report_bugs;
+    let exit = reporter.finish(launch.words())?;
+    Ok(match (found, options.exitcode) {
+        (true, Some(status)) => Exit::Status(status),
+        (false, _) if !options.report_bugs => Exit::Clean,
+        _ => exit.or_failed(failed),
     })
 }
 
@@ -219,15 +196,10 @@ fn warn(of: &str, problems: &[String], ctx: &Ctx) {
 
 /// Takes findings as they come.
 struct Listener<'a> {
-    suppressions: Suppressions,
-    known: BTreeSet<String>,
-    shown: Vec<Finding>,
-    suppressed: Vec<Finding>,
-    /// Findings that are only shown with `--all`.
-    held_back: usize,
-    sources: Sources,
-    print: bool,
-    all: bool,
+    reporter: Reporter<'a>,
+    /// Names of the program, and how many modules they know: symbols are read once and not for each report.
+    namer: Option<(usize, Namer)>,
+    sight: Sight,
     args: &'a Args,
     options: Options,
     ctx: &'a Ctx,
@@ -235,8 +207,13 @@ struct Listener<'a> {
 
 impl Audience for Listener<'_> {
     fn report(&mut self, report: RawReport, modules: &[Module]) -> bool {
-        let mut symbols = Symbolizer::new(modules);
-        self.hear(finding(&report, &mut symbols))
+        let mut namer = match self.namer.take() {
+            Some((known, namer)) if known == modules.len() => namer,
+            _ => Namer::new(modules),
+        };
+        let finding = finding(&report, &mut namer);
+        self.namer = Some((modules.len(), namer));
+        self.hear(finding, modules)
     }
 
     fn defaults(&mut self, wishes: Defaults) -> (u64, [u64; setting::COUNT]) {
@@ -244,12 +221,12 @@ impl Audience for Listener<'_> {
         warn("__tsan_default_options", &problems, self.ctx);
         // The environment has the last word.
         self.options = options::parse(&format!("{}:{}", wishes.options, environment())).0;
-        self.print = !self.args.json && self.options.report_bugs;
+        self.reporter.silent = self.args.output.owns_stdout() || !self.options.report_bugs;
         let texts = own.suppressions.iter().map(|path| Suppressions::read(path));
         let text = Suppressions::parse("__tsan_default_suppressions", &wishes.suppressions);
         for more in texts.chain([text.map_err(Into::into)]) {
             match more {
-                Ok(more) => self.suppressions.extend(more),
+                Ok(more) => self.reporter.suppressions.extend(more),
                 Err(error) => {
                     eprintln!("raddle: warning: {error}; these suppressions of the program are ignored")
                 }
@@ -262,35 +239,20 @@ impl Audience for Listener<'_> {
 
 impl Listener<'_> {
     /// Is the finding shown, or was it?
-    fn hear(&mut self, mut finding: Finding) -> bool {
+    fn hear(&mut self, mut finding: Finding, modules: &[Module]) -> bool {
+        let destroyed = matches!(finding.detail, Detail::Misuse { misuse: Misuse::DestroyedHeld });
+        if destroyed && !self.options.report_destroy_locked {
+            return false;
+        }
+        self.sight.update(modules);
+        self.sight.consider(&mut finding);
         if let Some(prefix) = &self.options.strip_path_prefix {
             strip(&mut finding, prefix);
         }
-        if finding.kind == Kind::LockMisuse
-            && finding.message.contains("destroyed")
-            && !self.options.report_destroy_locked
-        {
-            return false;
-        }
-        if self.suppressions.suppresses(&finding).is_some() {
-            if self.known.insert(finding.id.clone()) {
-                self.suppressed.push(finding);
-            }
-            return false;
-        }
-        if !self.known.insert(finding.id.clone()) {
-            return self.shown.iter().any(|shown| shown.id == finding.id);
-        }
-        if finding.grade != Grade::Confirmed && finding.kind != Kind::LockOrder && !self.all {
-            self.held_back += 1;
-            return false;
-        }
-        if self.print {
-            let style = Style { color: self.ctx.color_stderr(), ..Style::default() };
-            eprintln!("{}", render(&finding, &mut self.sources, style));
-        }
-        self.shown.push(finding);
-        true
+        // Lock orders are what people expect of a run, though they are only suspected, and so are races that invisible
+        // synchronisation may explain.
+        let asked = finding.kind == Kind::LockOrder || finding.kind.is_race();
+        matches!(self.reporter.hear(finding, asked), Heard::Shown | Heard::Again)
     }
 }
 
@@ -318,21 +280,16 @@ fn show_messages(ended: &Ended, ctx: &Ctx) {
     }
 }
 
-fn summary(ended: &Ended, shown: &[Finding], suppressed: usize, held_back: usize, preloaded: bool) {
-    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-    let mut text = count(shown.len(), "finding");
-    if suppressed > 0 {
-        text.push_str(&format!(", {suppressed} suppressed"));
-    }
-    if held_back > 0 {
-        text.push_str(&format!(", {held_back} that could happen in another order (--all shows them)"));
-    }
-    if ended.dropped > 0 {
-        text.push_str(&format!(", {} more than could be kept", ended.dropped));
-    }
+fn summary(ended: &Ended, reporter: &Reporter<'_>, preloaded: bool) {
+    let dropped = match ended.dropped {
+        0 => String::new(),
+        dropped => format!(", {dropped} more than could be kept"),
+    };
+    let plural = if ended.threads == 1 { "" } else { "s" };
     eprintln!(
-        "raddle: {text}; the program had {} and {}",
-        count(ended.threads as usize, "thread"),
+        "raddle: {}{dropped}; the program had {} thread{plural} and {}",
+        reporter.summary(),
+        ended.threads,
         describe(ended.status)
     );
     if preloaded {

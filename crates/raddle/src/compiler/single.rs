@@ -8,7 +8,7 @@
 //! the line that the user wrote.
 
 use super::Refusal;
-use super::choice::Language;
+use super::choice::{Compiler, Language};
 use crate::runtime_files;
 use anyhow::Context;
 use std::ffi::OsString;
@@ -57,6 +57,15 @@ pub fn build(files: &[PathBuf], flags: &[String]) -> anyhow::Result<PathBuf> {
     run(link_language, words, &files[0])?;
     std::fs::rename(&linked, &program).with_context(|| format!("cannot write {}", program.display()))?;
     Ok(program)
+}
+
+/// What the files are compiled with, for those who want to do it again.
+pub fn compiler_name(files: &[PathBuf]) -> String {
+    let cxx = files.iter().any(|file| Language::of_file(file) == Some(Language::Cxx));
+    let language = if cxx { Language::Cxx } else { Language::C };
+    Compiler::choose(language)
+        .map(|compiler| compiler.command().get_program().to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 fn base_flags(flags: &[String]) -> Vec<OsString> {

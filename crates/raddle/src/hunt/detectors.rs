@@ -1,13 +1,16 @@
 //! Detectors over the run that was just recorded. What comes with a witness is replayed, like a prediction.
 
-use super::confirm::{Settings, shows};
+use super::confirm::{finish, located};
+use super::{Hunt, Witnessed};
 use crate::commands::Ctx;
-use crate::commands::detect::{detect, write_schedule};
+use crate::commands::detect::detect;
 use crate::detector_options::DetectorOptions;
-use crate::launch::Launch;
-use crate::launch::steering::{self, Streams};
-use raddle_findings::{Finding, Grade, Kind};
-use raddle_predict::CandidateKind;
+use crate::evidence::judge::{Judged, judge};
+use crate::evidence::verify::verify;
+use crate::launch::Streams;
+use crate::launch::steering::Then;
+use raddle_findings::naming::Namer;
+use raddle_findings::{Attempt, Basis};
 use std::path::Path;
 
 /// The detectors that were asked for, and what they are told.
@@ -17,36 +20,46 @@ pub struct Detectors<'a> {
 }
 
 impl Detectors<'_> {
-    /// Runs them over the trace. Schedules of witnesses are kept in the folder.
+    /// Runs them over the trace.
     pub fn run(
         &self,
-        launch: &Launch,
+        hunt: &Hunt<'_>,
         trace: &Path,
-        folder: &Path,
-        settings: &Settings,
+        namer: &mut Namer,
         ctx: &Ctx,
-    ) -> anyhow::Result<Vec<Finding>> {
+    ) -> anyhow::Result<Vec<Witnessed>> {
         if self.names.is_empty() {
             return Ok(Vec::new());
         }
         let detected = detect(trace, self.names, &self.told.settings(trace, self.names)?, true, ctx)?;
-        let mut findings = Vec::new();
+        let mut found = Vec::new();
         for (mut finding, schedule) in detected.findings {
-            if let Some(schedule) = schedule {
-                let kind = match finding.kind {
-                    Kind::Deadlock => CandidateKind::Deadlock,
-                    _ => CandidateKind::DataRace,
+            let Some(mut schedule) = schedule else {
+                found.push(Witnessed { finding, schedule: None });
+                continue;
+            };
+            schedule.head = hunt.head.clone();
+            schedule.head.options.one_at_a_time = true;
+            let attempt =
+                match judge(hunt.launch, &schedule, Then::RoundRobin, Streams::Silent, hunt.timeout, ctx)? {
+                    Judged::Shown(_) => match verify(&schedule, hunt.store, hunt.timeout, ctx)? {
+                        Ok((shown, replays)) => {
+                            finding.basis = Basis::Replayed { shown, replays };
+                            None
+                        }
+                        Err(attempt) => Some(attempt),
+                    },
+                    Judged::Not(attempt) => Some(attempt),
+                    Judged::Followed(status) => {
+                        Some(Attempt::Ended { how: crate::evidence::judge::ended(status) })
+                    }
                 };
-                let steered =
-                    steering::replay(launch, &schedule, settings.options, Streams::Silent, settings.timeout)?;
-                match shows(kind, &schedule, &steered) {
-                    Ok(()) => finding.grade = Grade::Confirmed,
-                    Err(why) => finding.notes.push(why),
-                }
-                finding.schedule = Some(write_schedule(&schedule, &finding.id, folder)?);
+            if let Some(attempt) = attempt {
+                finding.basis.tried(located(attempt, namer));
             }
-            findings.push(finding);
+            finish(&mut schedule, &finding, namer);
+            found.push(Witnessed { finding, schedule: Some(schedule) });
         }
-        Ok(findings)
+        Ok(found)
     }
 }

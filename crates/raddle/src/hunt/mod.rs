@@ -2,5 +2,33 @@
 //! the error.
 
 pub mod confirm;
+pub mod crashes;
 pub mod detectors;
 pub mod unordered;
+pub mod visibility;
+
+use crate::launch::Launch;
+use raddle_findings::{Finding, Store};
+use raddle_trace::schedule::{Head, Schedule};
+use std::time::{Duration, Instant};
+
+/// What every part of a hunt needs to know.
+pub struct Hunt<'a> {
+    pub launch: &'a Launch,
+    pub store: &'a Store,
+    /// What each schedule of this run begins with.
+    pub head: Head,
+    /// How long one replay may take.
+    pub timeout: Duration,
+    /// Witnesses to try for one candidate.
+    pub alternatives: usize,
+    pub workers: usize,
+    /// When to stop trying: what has not been replayed by then stays predicted.
+    pub until: Instant,
+}
+
+/// A finding and the schedule that belongs to it.
+pub struct Witnessed {
+    pub finding: Finding,
+    pub schedule: Option<Schedule>,
+}

@@ -1,17 +1,16 @@
 //! Recording a demo and giving it again. The program's output passes through here, so that it can be compared.
 
 use super::steering::{self, Outcome, Then};
-use super::{Launch, process};
+use super::{Launch, Streams, process};
 use crate::compiler::Refusal;
-use crate::runtime_files::RuntimeFiles;
 use anyhow::Context;
 use raddle_explore::Strategy;
 use raddle_trace::demo::{About, Demo};
 use raddle_trace::journal::Journal;
 use raddle_trace::region::{Message, Region, RegionConfig};
-use raddle_wire::region::{ENV_REGION, option, outcome};
+use raddle_wire::region::{option, outcome};
 use std::io::{Read, Write};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -127,7 +126,7 @@ pub fn replay(
     timeout: Duration,
 ) -> anyhow::Result<(Replayed, ExitStatus)> {
     let schedule = demo.schedule();
-    let mut config = steering::replay_config(&schedule, 0, Then::RoundRobin)?;
+    let mut config = steering::replay_config(&schedule, Then::RoundRobin)?;
     config.options |= option::DEMO | stable(demo.about.stable_memory);
     config.options |= one_at_a_time(demo.about.one_at_a_time);
     config.calls_left_out = calls(&demo.about.left_out)?;
@@ -215,19 +214,13 @@ fn pass(
     silent: bool,
     timeout: Option<Duration>,
 ) -> anyhow::Result<Passed> {
-    let mut command = Command::new(&launch.program);
-    command.args(&launch.arguments).env(ENV_REGION, process::region_path(region));
-    if launch.preload {
-        command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
-    }
-    if fixed_addresses || launch.fixed_addresses {
+    let mut command = launch.command(region, Streams::Inherited)?;
+    if fixed_addresses && !launch.fixed_addresses {
         process::fix_addresses_of(&mut command);
     }
     process::die_with_us(&mut command);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command
-        .spawn()
-        .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+    let mut child = launch.spawn(&mut command)?;
     let stdout = child.stdout.take().context("the program has no standard output")?;
     let stderr = child.stderr.take().context("the program has no standard error")?;
     let copy_out = std::thread::spawn(move || hash_and_copy(stdout, (!silent).then(std::io::stdout)));

@@ -1,8 +1,9 @@
 //! Running a program under online detection and listening to what its runtime reports.
 
-use super::{Launch, process};
+use super::{Launch, Streams, process};
 use crate::compiler::Refusal;
 use raddle_trace::collector::Collector;
+use raddle_trace::crash::End;
 use raddle_trace::file::meta::ProgramInfo;
 use raddle_trace::region::{Message, MessageLevel, Region, RegionConfig};
 use raddle_trace::report::{
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 /// How the run ended.
 pub struct Ended {
     pub status: ExitStatus,
+    /// What the runtime left about a crash.
+    pub end: Option<End>,
     pub messages: Vec<Message>,
     /// Reports that found no room in the region.
     pub dropped: usize,
@@ -63,7 +66,7 @@ pub fn detect(
         directory: std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default(),
     };
     let collector = trace.map(|path| Collector::start(Arc::clone(&region), path, program)).transpose()?;
-    let running = process::start(launch, &region, false)?;
+    let running = process::start(launch, &region, Streams::Inherited)?;
     let (done, is_done) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
         let status = running.wait(None);
@@ -108,6 +111,7 @@ pub fn detect(
     check_attached(launch, &region)?;
     let header = region.header();
     Ok(Ended {
+        end: region.end().ok().flatten(),
         status,
         messages: region.messages().0,
         dropped: region.reports().saturating_sub(REPORTS_MAX),

@@ -7,8 +7,9 @@ use super::Launch;
 use super::server::ForkServer;
 use super::steering::{self, Outcome, Steered, SteeredParty};
 use anyhow::Context;
-use raddle_explore::{Campaign, Ending, Estimate, Observation, Strategy};
+use raddle_explore::{Blocked, Campaign, Ending, Estimate, Observation, Strategy};
 use raddle_trace::region::RegionConfig;
+use raddle_trace::schedule::Head;
 use raddle_wire::region::{noise, option};
 use raddle_wire::step::SITE_WORDS;
 use std::os::unix::process::ExitStatusExt;
@@ -38,6 +39,8 @@ pub struct Plan<'a> {
     pub workers: usize,
     /// Start the program anew for each run, even if it could be forked.
     pub exec: bool,
+    /// What a schedule of one of its runs begins with.
+    pub head: Head,
 }
 
 /// Most bytes of a journal. Only what is written costs memory.
@@ -197,9 +200,12 @@ pub fn observation(steered: &Steered, stdout: Vec<u8>) -> Observation {
             (None, signal) => Ending::Signal(signal.unwrap_or(0)),
         },
         Outcome::Deadlock(parties) => {
-            let mut waits: Vec<String> = parties
+            let mut waits: Vec<Blocked> = parties
                 .iter()
-                .map(|party| format!("{} at {}", party.operation.map_or("?", |kind| kind.word()), party.site))
+                .map(|party| Blocked {
+                    operation: party.operation.map_or("?", |kind| kind.word()).to_owned(),
+                    site: party.site.clone(),
+                })
                 .collect();
             waits.sort();
             Ending::Deadlock(waits)
@@ -209,7 +215,7 @@ pub fn observation(steered: &Steered, stdout: Vec<u8>) -> Observation {
         Outcome::TooManyThreads => Ending::TooManyThreads,
         Outcome::Parked(_) | Outcome::Diverged(_) => Ending::Stuck(Vec::new()),
     };
-    Observation { ending, stdout }
+    Observation { ending, place: steered.crash_place.clone(), stdout }
 }
 
 /// What the threads were doing, sorted: the same standstill is then the same outcome.
@@ -244,6 +250,7 @@ pub fn estimate(
         timeout,
         workers: 1,
         exec: true,
+        head: Head::default(),
     };
     let config = plan.config(seed, processors().first().copied());
     let (steered, profile) = steering::run_profiled(launch, &config, timeout)?;

@@ -7,7 +7,10 @@
 pub mod demo;
 pub mod detecting;
 pub mod exploring;
+pub mod identity;
+pub mod input;
 pub mod inspect;
+pub mod outcomes;
 pub mod process;
 pub mod recording;
 pub mod server;
@@ -17,9 +20,13 @@ pub mod steering;
 pub mod target;
 
 use crate::compiler::Refusal;
+use crate::runtime_files::RuntimeFiles;
+use input::StandardInput;
 use raddle_trace::region::{Region, RegionConfig};
+use raddle_wire::region::ENV_REGION;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 /// The memory shared with the program, or what to do to get it.
 pub fn create_region(config: &RegionConfig) -> Result<Region, Refusal> {
@@ -34,8 +41,17 @@ pub fn create_region(config: &RegionConfig) -> Result<Region, Refusal> {
     })
 }
 
+/// What becomes of the program's standard streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// They are the user's.
+    Inherited,
+    /// Nothing comes in but what is stored, nothing goes out: the run is one of many.
+    Silent,
+}
+
 /// A program and how it is to be started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// Path of the program, found in `PATH` already.
     pub program: PathBuf,
@@ -44,6 +60,23 @@ pub struct Launch {
     pub fixed_addresses: bool,
     /// Load the runtime into it, because it carries none.
     pub preload: bool,
+    /// The folder to start it in; `None`: this one.
+    pub folder: Option<PathBuf>,
+    /// Variables that are set for it beside what this process has.
+    pub environment: Vec<(OsString, OsString)>,
+    pub input: StandardInput,
+    /// What the program prints goes to standard error: standard output belongs to machine output.
+    pub output_to_error: bool,
+    /// Files that it was compiled of, and what with, if Raddle did it.
+    pub compiled: Option<Compiled>,
+}
+
+/// How Raddle compiled a program.
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    pub sources: Vec<PathBuf>,
+    pub flags: Vec<String>,
+    pub compiler: String,
 }
 
 impl Launch {
@@ -53,5 +86,40 @@ impl Launch {
             .chain(self.arguments.iter().map(OsString::as_os_str))
             .map(|word| word.to_string_lossy().into_owned())
             .collect()
+    }
+
+    /// The command that starts it, with the region in its environment. The only place that makes one.
+    pub fn command(&self, region: &Region, streams: Streams) -> anyhow::Result<Command> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env(ENV_REGION, process::region_path(region));
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        if self.preload {
+            command.env("LD_PRELOAD", process::with_preload(&RuntimeFiles::unpack()?));
+        }
+        match streams {
+            Streams::Inherited => {
+                if let Some(input) = self.input.for_first_run()? {
+                    command.stdin(input);
+                }
+                if self.output_to_error {
+                    command.stdout(std::io::stderr());
+                }
+            }
+            Streams::Silent => {
+                command.stdin(self.input.stored()?).stdout(Stdio::null()).stderr(Stdio::null());
+            }
+        }
+        if self.fixed_addresses {
+            process::fix_addresses_of(&mut command);
+        }
+        Ok(command)
+    }
+
+    /// Starts a command that [`Launch::command`] made.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, Refusal> {
+        command.spawn().map_err(|error| Refusal(format!("cannot start {}: {error}", self.program.display())))
     }
 }

@@ -10,12 +10,10 @@
 //! comes from the terminal (the kernel is its sender) has reached the program already, because a terminal signals the
 //! whole foreground group.
 
-use super::Launch;
-use crate::compiler::Refusal;
+use super::{Launch, Streams};
 use crate::runtime_files::RuntimeFiles;
 use anyhow::Context;
 use raddle_trace::region::Region;
-use raddle_wire::region::ENV_REGION;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::SignalsInfo;
@@ -23,7 +21,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -44,25 +42,13 @@ pub fn region_path(region: &Region) -> String {
     format!("{:/>REGION_PATH_BYTES$}", region.env_value())
 }
 
-/// Starts the program with the region in its environment; `silent`: without input and output.
-pub fn start(launch: &Launch, region: &Region, silent: bool) -> anyhow::Result<Running> {
-    let mut command = Command::new(&launch.program);
-    command.args(&launch.arguments).env(ENV_REGION, region_path(region));
-    if silent {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    }
-    if launch.preload {
-        command.env("LD_PRELOAD", with_preload(&RuntimeFiles::unpack()?));
-    }
-    if launch.fixed_addresses {
-        fix_addresses_of(&mut command);
-    }
+/// Starts the program with the region in its environment.
+pub fn start(launch: &Launch, region: &Region, streams: Streams) -> anyhow::Result<Running> {
+    let mut command = launch.command(region, streams)?;
     // Signals are caught from before the start: none may end Raddle while the program lives.
     let mut signals =
         SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).context("cannot catch signals")?;
-    let child = command
-        .spawn()
-        .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+    let child = launch.spawn(&mut command)?;
     let handle = signals.handle();
     let pid = Pid::from_child(&child);
     let forwarding = std::thread::spawn(move || {
@@ -123,7 +109,7 @@ pub fn die_with_us(command: &mut Command) {
 }
 
 /// Our library first, then what was there.
-fn with_preload(runtime: &RuntimeFiles) -> OsString {
+pub fn with_preload(runtime: &RuntimeFiles) -> OsString {
     let mut value = runtime.shared().into_os_string();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         value.push(":");

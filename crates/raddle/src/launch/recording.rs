@@ -1,12 +1,14 @@
 //! Recording one run of a program.
 
-use super::{Launch, process};
+use super::{Launch, Streams, process};
 use crate::commands::Ctx;
 use crate::compiler::Refusal;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_trace::collector::{Collector, Progress, Summary};
+use raddle_trace::crash::End;
 use raddle_trace::file::meta::{ProgramInfo, ProgramState};
 use raddle_trace::region::{MessageLevel, RegionConfig};
+use raddle_trace::tables::Module;
 use raddle_wire::region::option;
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
@@ -28,6 +30,9 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 pub struct Recording {
     pub summary: Summary,
     pub status: ExitStatus,
+    /// What the runtime left about a crash, and the modules that its addresses belong to.
+    pub end: Option<End>,
+    pub modules: Vec<Module>,
 }
 
 /// Runs the program once and keeps the trace at `path`.
@@ -61,7 +66,8 @@ fn record_with(
         directory: std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default(),
     };
     let collector = Collector::start(Arc::clone(&region), path, program)?;
-    let running = match process::start(launch, &region, silent_for.is_some()) {
+    let streams = if silent_for.is_some() { Streams::Silent } else { Streams::Inherited };
+    let running = match process::start(launch, &region, streams) {
         Ok(running) => running,
         Err(error) => {
             // Nothing was recorded: an empty trace would only confuse.
@@ -73,7 +79,9 @@ fn record_with(
     let status = with_progress(ctx, collector.progress(), || running.wait(silent_for))?;
     let summary = collector.finish(status)?;
     check_attached(launch, &summary)?;
-    Ok(Recording { summary, status })
+    let end = region.end().ok().flatten();
+    let modules = super::steering::modules(&region);
+    Ok(Recording { summary, status, end, modules })
 }
 
 fn check_address_space(config: &RegionConfig) -> Result<(), Refusal> {

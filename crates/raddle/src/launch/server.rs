@@ -1,20 +1,18 @@
 //! Many runs of one program from a fork server (`raddle_wire::server`): this side asks for runs and reads their results.
 
-use super::Launch;
 use super::steering::{self, Outcome, Steered};
+use super::{Launch, Streams};
 use crate::compiler::Refusal;
-use crate::runtime_files::RuntimeFiles;
 use anyhow::Context;
 use raddle_trace::journal::Journal;
 use raddle_trace::region::{Region, RegionConfig};
-use raddle_wire::region::ENV_REGION;
 use raddle_wire::server::{RUN_OUTPUT_MAX, RunEntry, server_state};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -45,22 +43,11 @@ impl ForkServer {
             Refusal(format!("cannot create the memory shared with the program ({error})"))
         })?;
         let output = File::from(rustix::fs::memfd_create("raddle-output", rustix::fs::MemfdFlags::CLOEXEC)?);
-        let mut command = Command::new(&launch.program);
-        command.args(&launch.arguments).env(ENV_REGION, super::process::region_path(&region));
-        if launch.preload {
-            command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
-        }
+        let mut command = launch.command(&region, Streams::Silent)?;
         // Look-ups of functions are then done once, in the server, and not again in every run.
-        command.env("LD_BIND_NOW", "1");
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(Stdio::null());
-        command.process_group(0);
+        command.env("LD_BIND_NOW", "1").stdout(output.try_clone()?).process_group(0);
         super::process::die_with_us(&mut command);
-        if launch.fixed_addresses {
-            super::process::fix_addresses_of(&mut command);
-        }
-        let child = command
-            .spawn()
-            .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+        let child = launch.spawn(&mut command)?;
         let mut server = ForkServer { region, child, output, runs: 0 };
         Ok(if server.serves()? { Some(server) } else { None })
     }
@@ -154,7 +141,10 @@ impl ForkServer {
             }
             outcome => outcome,
         };
+        let end = self.region.end_of_run(run).ok().flatten();
         let steered = Steered {
+            crash_place: steering::crash_place(&self.region, end.as_ref()),
+            end,
             outcome,
             steps: entry.steps.load(Ordering::Relaxed),
             turns_hash: entry.turns_hash.load(Ordering::Relaxed),

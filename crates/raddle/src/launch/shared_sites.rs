@@ -3,7 +3,7 @@
 //! Whether memory is shared is known only after the fact, so a run is recorded first. What is kept are the places in the
 //! code that made such accesses, not the addresses: places are the same in every run.
 
-use super::{Launch, exploring, process, steering};
+use super::{Launch, Streams, exploring, process, steering};
 use raddle_trace::collector::Collector;
 use raddle_trace::event::Op;
 use raddle_trace::file::meta::ProgramInfo;
@@ -73,7 +73,7 @@ fn find(launch: &Launch, seed: u64, timeout: Duration) -> anyhow::Result<Vec<Str
     let region = Arc::new(Region::create(&config)?);
     let program = ProgramInfo { command: launch.words(), directory: String::new() };
     let collector = Collector::start(Arc::clone(&region), &path, program)?;
-    let running = process::start(launch, &region, true)?;
+    let running = process::start(launch, &region, Streams::Silent)?;
     let status = running.wait(Some(timeout))?;
     collector.finish(status)?;
     shared_sites(raddle_trace::open(&path)?.as_mut())

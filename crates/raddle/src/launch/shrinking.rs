@@ -1,14 +1,17 @@
 //! From a run that showed an error to the schedule that is kept: repeated, shrunk, and checked by a replay.
 
+use super::Streams;
 use super::exploring::{Plan, observation};
 use super::server::ForkServer;
-use super::steering::{self, Journaled, Outcome, Streams};
+use super::steering::{self, Journaled, Outcome};
 use raddle_explore::shrink::{self, Attempt, Change};
 use raddle_explore::{Ending, Observation};
+use raddle_trace::crash::End;
 use raddle_trace::journal::Journal;
 use raddle_trace::region::RegionConfig;
 use raddle_trace::schedule::{Expected, Schedule, Visible};
 use raddle_trace::symbols::Symbolizer;
+use raddle_trace::tables::Module;
 use raddle_wire::region::{option, strategy};
 use std::sync::atomic::AtomicBool;
 
@@ -20,6 +23,11 @@ pub struct Kept {
     pub switches: usize,
     /// A replay of the schedule ended as the run did.
     pub replayed: bool,
+    /// What the runtime left about the end of the run, with the modules that its addresses belong to.
+    pub end: Option<End>,
+    /// Parties of a deadlock among the threads of `end`.
+    pub parties: usize,
+    pub modules: Vec<Module>,
 }
 
 /// Repeats the run with this seed and makes a schedule of it. `None`: it did not show the same again.
@@ -32,7 +40,8 @@ pub fn keep(
 ) -> anyhow::Result<Option<Kept>> {
     let found = steering::run_journaled(plan.launch, &plan.journaled(seed), plan.timeout)?;
     let shows = |run: &Journaled| {
-        observation(&run.steered, Vec::new()).ending == wanted.ending
+        run.steered.crash_place == wanted.place
+            && observation(&run.steered, Vec::new()).ending == wanted.ending
             && (!plan.strategy.is_deterministic() || run.stdout == wanted.stdout)
     };
     if !shows(&found) {
@@ -65,10 +74,21 @@ fn make(
         Ending::Stuck(_) | Ending::TimedOut(_) | Ending::TooManyThreads => None,
     };
     schedule.visible = visible(plan, &mut schedule);
-    schedule.stable_memory = plan.options & option::STABLE_MEMORY != 0;
-    let steered = steering::replay(plan.launch, &schedule, plan.options, Streams::Silent, plan.timeout)?;
+    schedule.head = plan.head.clone();
+    let steered = steering::replay(plan.launch, &schedule, Streams::Silent, plan.timeout)?;
     let replayed = shows(&schedule, &steered.outcome) == Some(true);
-    Ok(Kept { schedule, found_switches: 0, switches: journal.context_switches(), replayed })
+    Ok(Kept {
+        schedule,
+        found_switches: 0,
+        switches: journal.context_switches(),
+        replayed,
+        end: found.steered.end.clone(),
+        parties: match &found.steered.outcome {
+            Outcome::Deadlock(parties) => parties.len(),
+            _ => 0,
+        },
+        modules: found.modules.clone(),
+    })
 }
 
 /// `bank.c:20`, if that is known. A program counter is that of the next instruction, like a return address.

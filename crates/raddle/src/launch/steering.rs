@@ -1,28 +1,20 @@
 //! Running a program with its threads steered: under a strategy, or along a schedule.
 
-use super::Launch;
+use super::{Launch, Streams};
 use crate::compiler::Refusal;
 use crate::runtime_files::RuntimeFiles;
 use raddle_explore::Strategy;
+use raddle_trace::crash::End;
 use raddle_trace::journal::{Journal, place as place_of};
 use raddle_trace::region::{Region, RegionConfig};
-use raddle_trace::schedule::{Schedule, StepKind, StopPlace, Visible};
+use raddle_trace::schedule::{RunOptions, Schedule, StepKind, StopPlace, Visible};
 use raddle_trace::tables::Module;
 use raddle_wire::region::{ENV_REGION, OUTCOME_STATUS, PHASES, PartyEntry, option, outcome, steer};
 use raddle_wire::step::{self, StepWord};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// What becomes of the program's standard streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streams {
-    /// They are the user's.
-    Inherited,
-    /// Nothing comes in, nothing goes out: the run is one of many.
-    Silent,
-}
 
 /// A thread's part in how a steered run ended.
 #[derive(Clone, Debug)]
@@ -81,6 +73,27 @@ pub struct Steered {
     pub steps: u64,
     /// Hash of all turns: the same for the same schedule, whatever the addresses.
     pub turns_hash: u64,
+    /// What the runtime left about a crash, or about where the threads stood.
+    pub end: Option<End>,
+    /// Where it crashed, in a form in which runs can be compared; empty if it did not.
+    pub crash_place: String,
+}
+
+/// Calls of a crash that tell it from others.
+const CRASH_FRAMES: usize = 4;
+
+/// Where a run crashed: the assertion, or the innermost calls.
+pub fn crash_place(region: &Region, end: Option<&End>) -> String {
+    let Some(End::Crash(report)) = end else { return String::new() };
+    match &report.assertion {
+        Some(assertion) => format!("{}:{}", assertion.file, assertion.line),
+        None => {
+            let modules = modules(region);
+            let frames = report.threads.first().map_or(&[][..], |thread| &thread.frames);
+            let place = |&pc: &u64| place_of(&modules, pc).unwrap_or_else(|| format!("{pc:#x}"));
+            frames.iter().take(CRASH_FRAMES).map(place).collect::<Vec<_>>().join(" ")
+        }
+    }
 }
 
 /// What decides after the last step of a schedule.
@@ -91,24 +104,61 @@ pub enum Then {
     Strategy(Strategy, u64),
 }
 
+/// The options of the runtime that a schedule asks for.
+pub fn options_of(schedule: &Schedule) -> u64 {
+    let RunOptions {
+        memory,
+        from_start,
+        keep_redundant,
+        allocations,
+        one_at_a_time,
+        stable_memory,
+        fixed_addresses: _,
+        preload: _,
+    } = schedule.head.options;
+    let mut options = visible_options(&schedule.visible);
+    for (wanted, bit) in [
+        // Without a stop point nobody looks at accesses.
+        (memory && !schedule.unordered.is_empty() || !schedule.stops.is_empty(), option::MEMORY),
+        (from_start, option::BEFORE_FIRST_FORK),
+        (keep_redundant, option::KEEP_REDUNDANT),
+        (allocations, option::ALLOCATIONS),
+        // A schedule of version 1 does not say it: those of explored runs, in which threads ran one at a time, say how they end.
+        (one_at_a_time || schedule.expected.is_some(), option::ONE_AT_A_TIME),
+        (stable_memory, option::STABLE_MEMORY),
+    ] {
+        if wanted {
+            options |= bit;
+        }
+    }
+    options
+}
+
+/// The options of a recorded run as a schedule has them.
+pub fn run_options(options: u64) -> RunOptions {
+    let has = |bit: u64| options & bit != 0;
+    RunOptions {
+        memory: has(option::MEMORY),
+        from_start: has(option::BEFORE_FIRST_FORK),
+        keep_redundant: has(option::KEEP_REDUNDANT),
+        allocations: has(option::ALLOCATIONS),
+        one_at_a_time: has(option::ONE_AT_A_TIME),
+        stable_memory: has(option::STABLE_MEMORY),
+        fixed_addresses: false,
+        preload: false,
+    }
+}
+
 /// The region of a run along a schedule.
-pub fn replay_config(schedule: &Schedule, options: u64, then: Then) -> Result<RegionConfig, Refusal> {
-    let memory = if schedule.stops.is_empty() { options & !option::MEMORY } else { options | option::MEMORY };
-    let memory = memory | visible_options(&schedule.visible);
+pub fn replay_config(schedule: &Schedule, then: Then) -> Result<RegionConfig, Refusal> {
     let mut config = RegionConfig {
         observe: 0,
         steer: steer::REPLAY,
-        options: memory,
+        options: options_of(schedule),
+        seed: schedule.head.seed,
         blob: blob(schedule, &[])?,
         ..RegionConfig::default()
     };
-    if schedule.stable_memory {
-        config.options |= option::STABLE_MEMORY;
-    }
-    if schedule.expected.is_some() {
-        // Made of an explored run, in which threads ran one at a time.
-        config.options |= option::ONE_AT_A_TIME;
-    }
     match then {
         Then::RoundRobin => config.options |= option::THEN_ROUND_ROBIN,
         Then::Strategy(strategy, seed) => {
@@ -126,11 +176,10 @@ const STEPS_AFTER: u64 = 200;
 pub fn replay(
     launch: &Launch,
     schedule: &Schedule,
-    options: u64,
     streams: Streams,
     timeout: Duration,
 ) -> anyhow::Result<Steered> {
-    run(launch, &replay_config(schedule, options, Then::RoundRobin)?, streams, timeout)
+    run(launch, &replay_config(schedule, Then::RoundRobin)?, streams, timeout)
 }
 
 /// How long a run that takes too long has to say where its threads are before it is killed.
@@ -268,13 +317,8 @@ fn run_in(
     stdout: Option<std::fs::File>,
     timeout: Duration,
 ) -> anyhow::Result<Steered> {
-    let mut command = Command::new(&launch.program);
-    command.args(&launch.arguments).env(ENV_REGION, super::process::region_path(region));
-    if launch.preload {
-        command.env("LD_PRELOAD", RuntimeFiles::unpack()?.shared());
-    }
+    let mut command = launch.command(region, streams)?;
     if streams == Streams::Silent {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // A group of its own: whatever it starts can be ended with it.
         command.process_group(0);
     }
@@ -282,12 +326,7 @@ fn run_in(
         command.stdout(stdout);
     }
     super::process::die_with_us(&mut command);
-    if launch.fixed_addresses {
-        super::process::fix_addresses_of(&mut command);
-    }
-    let mut child = command
-        .spawn()
-        .map_err(|error| Refusal(format!("cannot start {}: {error}", launch.program.display())))?;
+    let mut child = launch.spawn(&mut command)?;
     let started = Instant::now();
     let mut pause = Duration::from_micros(200);
     let status = loop {
@@ -310,7 +349,10 @@ fn run_in(
     let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
     let found = header.outcome.load(Ordering::Acquire);
     let outcome = outcome_of(region, status, found, &header.parties[..count]);
-    Ok(Steered { outcome, steps, turns_hash: header.turns_hash.load(Ordering::Relaxed) })
+    let end = region.end().ok().flatten();
+    let crash_place = crash_place(region, end.as_ref());
+    let turns_hash = header.turns_hash.load(Ordering::Relaxed);
+    Ok(Steered { outcome, steps, turns_hash, end, crash_place })
 }
 
 /// How a run ended, from the process's status (none: it was killed) and from what the runtime left.

@@ -1,7 +1,7 @@
 //! What the user wants to run: source files, or a program behind `--`.
 
-use super::Launch;
 use super::inspect::{self, Carries};
+use super::{Compiled, Launch};
 use crate::compiler::{Refusal, single};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,7 @@ pub struct Target {
 impl Target {
     /// Compiles what has to be compiled, finds the program, and refuses what cannot be observed.
     pub fn launch(&self) -> anyhow::Result<Launch> {
+        let mut compiled = None;
         let (program, arguments) = if self.files.is_empty() {
             let Some((program, arguments)) = self.program.split_first() else {
                 return Err(
@@ -45,6 +46,11 @@ impl Target {
                 ))
                 .into());
             }
+            compiled = Some(Compiled {
+                sources: self.files.clone(),
+                flags: self.flags(),
+                compiler: single::compiler_name(&self.files),
+            });
             (single::build(&self.files, &self.flags())?, self.program.clone())
         };
         let carries = inspect::inspect(&program)?;
@@ -53,7 +59,14 @@ impl Target {
             Carries::Nothing => true,
             Carries::Script => self.preload,
         };
-        Ok(Launch { program, arguments, fixed_addresses: self.fixed_addresses, preload })
+        Ok(Launch {
+            program,
+            arguments,
+            fixed_addresses: self.fixed_addresses,
+            preload,
+            compiled,
+            ..Launch::default()
+        })
     }
 
     /// Did the user name nothing to run?

@@ -1,18 +1,17 @@
 //! Potential deadlocks from the lock dependencies of a run.
 
-use super::finding::{CYCLE, NAME, stack};
+use super::finding::NAME;
 use raddle_detect::lock_cycles::{Dependency, LockMode, cycles};
-use raddle_findings::{Finding, Grade, HeldLock, Kind, Party};
+use raddle_findings::naming::Namer;
+use raddle_findings::{Action, Basis, Detail, Finding, HeldLock, Kind, Object, Party, Thread, What};
 use raddle_trace::report::{RawDependency, RawLockName};
-use raddle_trace::symbols::Symbolizer;
-use raddle_trace::tables::Module;
 use std::collections::BTreeMap;
 
 /// Threads that do the same thing are looked at up to this number: more of them make no new cycle.
 const THREADS_ALIKE_MAX: usize = 4;
 
 /// The findings, and whether the search was cut short.
-pub fn lock_orders(dependencies: &[RawDependency], modules: &[Module]) -> (Vec<Finding>, bool) {
+pub fn lock_orders(dependencies: &[RawDependency], namer: &mut Namer) -> (Vec<Finding>, bool) {
     let kept = without_crowds(dependencies);
     let mut numbers: BTreeMap<RawLockName, u64> = BTreeMap::new();
     let mut number = |lock: RawLockName| {
@@ -28,10 +27,9 @@ pub fn lock_orders(dependencies: &[RawDependency], modules: &[Module]) -> (Vec<F
         })
         .collect();
     let found = cycles(&plain);
-    let mut symbols = Symbolizer::new(modules);
     let findings = found.cycles.iter().map(|cycle| {
         let parties: Vec<&RawDependency> = cycle.iter().map(|&ix| kept[ix]).collect();
-        finding(&parties, &mut symbols)
+        finding(&parties, namer)
     });
     (findings.collect(), !found.complete)
 }
@@ -55,22 +53,22 @@ fn without_crowds(dependencies: &[RawDependency]) -> Vec<&RawDependency> {
         .collect()
 }
 
-fn finding(cycle: &[&RawDependency], symbols: &mut Symbolizer) -> Finding {
-    let parties = cycle.iter().map(|raw| Party {
-        thread: if raw.thread == 0 { "1".to_owned() } else { format!("#{}", raw.thread) },
-        action: format!("takes `{}`", symbols.describe(raw.wanted.object)),
-        stack: stack(&raw.frames, symbols),
-        locks: raw
-            .held
-            .iter()
-            .map(|held| HeldLock {
-                lock: symbols.describe(held.lock.object),
-                acquired: stack(&[held.pc], symbols),
-            })
-            .collect(),
-    });
-    let parties: Vec<Party> = parties.collect();
-    let mut finding = Finding::new(Kind::LockOrder, Grade::Predicted, NAME, CYCLE.to_owned(), parties);
-    finding.objects = cycle.iter().map(|raw| symbols.describe(raw.wanted.object)).collect();
-    finding
+fn finding(cycle: &[&RawDependency], namer: &mut Namer) -> Finding {
+    let mutex = |namer: &mut Namer, address: u64| Object { what: What::Mutex, ..namer.data(address) };
+    let mut parties = Vec::new();
+    for raw in cycle {
+        let stack = namer.stack(&raw.frames);
+        let outermost = stack.iter().rev().find(|frame| !frame.library && frame.function.is_some());
+        // The dependencies know a thread by its number; what it runs tells more.
+        let path = if raw.thread == 0 { "1".to_owned() } else { format!("#{}", raw.thread) };
+        let thread = Thread { entry: outermost.and_then(|frame| frame.function.clone()), ..Thread::at(path) };
+        let action = Action::Acquires { object: Some(mutex(namer, raw.wanted.object)), read: raw.read };
+        let mut party = Party::new(thread, action, stack);
+        for held in &raw.held {
+            let lock = mutex(namer, held.lock.object);
+            party.locks.push(HeldLock { lock, read: held.read, acquired: namer.frames(held.pc) });
+        }
+        parties.push(party);
+    }
+    Finding::new(Kind::LockOrder, NAME, Basis::rule(), parties, Detail::None)
 }

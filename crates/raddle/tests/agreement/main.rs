@@ -65,7 +65,7 @@ fn script(random: &mut Random) -> String {
 fn variables(findings: &serde_json::Value, source: &str) -> BTreeSet<String> {
     let lines: Vec<&str> = source.lines().collect();
     let mut found = BTreeSet::new();
-    for finding in findings.as_array().expect("findings are a list") {
+    for finding in findings["findings"].as_array().expect("findings are a list") {
         for party in finding["parties"].as_array().expect("a finding has parties") {
             let line = party["stack"][0]["line"].as_u64().expect("the program has line numbers");
             let (_, variable) =
@@ -118,7 +118,7 @@ fn both(
         .arg("--")
         .arg(program)
         .args(scripts));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let online = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let output = run(raddle().args(["detect", "--json", "--with", "hb11"]).arg(trace));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

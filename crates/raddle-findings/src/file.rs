@@ -1,0 +1,160 @@
+//! The findings file: what `--json` writes in every command and what `--baseline` and `raddle report` read.
+//!
+//! One JSON object; `docs/finding-schema.json` describes it. Beside the data, each finding carries its `grade` (which
+//! follows from the basis) and sentences for people (`message`, `notes`, `text` of a party). A reader of this crate ignores
+//! the sentences: nothing is ever decided on a text.
+
+use crate::finding::Finding;
+use crate::wording::Wording;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+/// Version of the findings file.
+pub const FINDINGS_VERSION: u32 = 2;
+
+/// Larger files are refused: nobody has that many findings.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// See the module's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingsFile {
+    pub version: u32,
+    /// Version of `raddle` that wrote it.
+    #[serde(default)]
+    pub raddle: String,
+    /// The command that found them: `hunt`, `run`, ...
+    #[serde(default)]
+    pub command: String,
+    /// The program and its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<String>,
+    pub findings: Vec<Finding>,
+    /// What `raddle explore` counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<Exploration>,
+}
+
+/// Many runs of one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exploration {
+    pub runs: u64,
+    /// Distinct schedules, where somebody wrote them down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedules: Option<u64>,
+    pub outcomes: Vec<Outcome>,
+}
+
+/// A distinct way in which runs ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// `{"exit": 0}`, `{"signal": 6}`, `{"deadlock": [...]}`, ...
+    pub ending: Value,
+    pub stdout: String,
+    pub count: u64,
+    pub first_run: u64,
+    pub seed: u64,
+    /// Id of the finding that it belongs to, if it is an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<String>,
+}
+
+/// A file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {problem}")]
+pub struct ReadError {
+    pub file: String,
+    pub problem: String,
+}
+
+impl FindingsFile {
+    pub fn new(command: &str, program: Vec<String>, findings: Vec<Finding>) -> FindingsFile {
+        let raddle = env!("CARGO_PKG_VERSION").to_owned();
+        FindingsFile {
+            version: FINDINGS_VERSION,
+            raddle,
+            command: command.to_owned(),
+            program,
+            findings,
+            exploration: None,
+        }
+    }
+
+    /// Reads a file's text.
+    pub fn parse(file: &str, text: &str) -> Result<FindingsFile, ReadError> {
+        let fail = |problem: String| ReadError { file: file.to_owned(), problem };
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| fail(format!("not a findings file: {error}")))?;
+        if value.is_array() {
+            return Err(fail(OLDER.to_owned()));
+        }
+        match value.get("version").and_then(Value::as_u64) {
+            Some(version) if version == u64::from(FINDINGS_VERSION) => {}
+            Some(version) if version > u64::from(FINDINGS_VERSION) => {
+                return Err(fail(format!(
+                    "version {version} of the findings file is newer than this raddle, which reads version {FINDINGS_VERSION}"
+                )));
+            }
+            Some(_) => return Err(fail(OLDER.to_owned())),
+            None => return Err(fail("not a findings file: it has no version".to_owned())),
+        }
+        serde_json::from_value(value).map_err(|error| fail(format!("not a findings file: {error}")))
+    }
+
+    pub fn read(path: &Path) -> Result<FindingsFile, ReadError> {
+        let file = path.display().to_string();
+        let text = read_limited(path, FILE_BYTES_MAX)
+            .map_err(|problem| ReadError { file: file.clone(), problem })?;
+        FindingsFile::parse(&file, &text)
+    }
+
+    /// The file's text.
+    pub fn to_json(&self, wording: &dyn Wording) -> String {
+        let mut value = serde_json::to_value(self).expect("findings are plain data");
+        value["findings"] = self.findings.iter().map(|finding| with_words(finding, wording)).collect();
+        let mut text = serde_json::to_string_pretty(&value).expect("findings are plain data");
+        text.push('\n');
+        text
+    }
+}
+
+const OLDER: &str =
+    "written by an older raddle, whose findings had other ids; make the file again with this one";
+
+/// One finding with its grade and its sentences.
+pub fn with_words(finding: &Finding, wording: &dyn Wording) -> Value {
+    let mut value = serde_json::to_value(finding).expect("a finding is plain data");
+    value["grade"] = finding.grade().name().into();
+    value["message"] = wording.headline(finding).into();
+    value["notes"] = wording.notes(finding).into();
+    for (at, party) in finding.parties.iter().enumerate() {
+        value["parties"][at]["text"] = wording.action(party).into();
+    }
+    value
+}
+
+/// The text of a file that is no larger than this.
+pub(crate) fn read_limited(path: &Path, bytes_max: u64) -> Result<String, String> {
+    let cannot = |error: std::io::Error| format!("cannot read: {error}");
+    let bytes = std::fs::metadata(path).map_err(cannot)?.len();
+    if bytes > bytes_max {
+        return Err(format!("too large: {bytes} bytes, at most {bytes_max} are read"));
+    }
+    std::fs::read_to_string(path).map_err(cannot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_versions_are_refused_with_a_sentence() {
+        let problem = |text: &str| FindingsFile::parse("f", text).unwrap_err().to_string();
+        assert!(problem("[]").contains("older raddle"));
+        assert!(problem(r#"{"version":1,"findings":[]}"#).contains("older raddle"));
+        assert!(problem(r#"{"version":9,"findings":[]}"#).contains("newer than this raddle"));
+        assert!(problem(r#"{"findings":[]}"#).contains("no version"));
+        assert!(problem("{").starts_with("f: not a findings file"));
+        assert!(FindingsFile::parse("f", r#"{"version":2,"findings":[]}"#).is_ok());
+    }
+}
