@@ -46,6 +46,8 @@ pub struct RegionConfig {
     pub journal_max: u64,
     /// Bit n: a demo leaves out function n of [`raddle_wire::calls`].
     pub calls_left_out: u64,
+    /// How long the run took that is to be repeated, in milliseconds; 0: not known.
+    pub repeated_run_ms: u64,
 }
 
 /// Back-pressure sets in when this many slots (32 KiB each) wait for the collector.
@@ -68,6 +70,7 @@ impl Default for RegionConfig {
             server: false,
             journal_max: 0,
             calls_left_out: 0,
+            repeated_run_ms: 0,
         }
     }
 }
@@ -118,6 +121,7 @@ impl Region {
         header.server.wanted = u32::from(config.server);
         header.journal_max = config.journal_max;
         header.calls_left_out = config.calls_left_out;
+        header.repeated_run_ms = config.repeated_run_ms;
         let bytes = region::bytes_of(&header);
         let fd = rustix::fs::memfd_create("raddle-region", rustix::fs::MemfdFlags::CLOEXEC)?;
         let file = File::from(fd);

@@ -221,6 +221,8 @@ pub struct Header {
     pub journal_max: u64,
     /// Bit n: a demo does not hold the results of function n ([`crate::calls`]); it is really called in a replay too.
     pub calls_left_out: u64,
+    /// How long the run took that is to be repeated, in milliseconds; 0: not known.
+    pub repeated_run_ms: u64,
     /// See [`detect`].
     pub detect: [u64; detect::COUNT],
     /// As `options` and `detect`, but with what the program itself wants ([`crate::report::text`]): valid once `raddle` has
@@ -467,6 +469,7 @@ impl Header {
             blob_bytes,
             journal_max: 0,
             calls_left_out: 0,
+            repeated_run_ms: 0,
             detect: [0; detect::COUNT],
             options_answered: AtomicU64::new(0),
             detect_answered: [const { AtomicU64::new(0) }; detect::COUNT],

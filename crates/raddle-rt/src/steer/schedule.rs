@@ -43,7 +43,8 @@ pub fn module_bias(header: &Header, name_hash: u64) -> usize {
 }
 
 /// Nobody has moved for a while.
-pub fn look(sched: &mut Sched<'_>, elapsed_ms: u64, stuck_ms: u64) {
+pub fn look(sched: &mut Sched<'_>, elapsed_ms: u64) {
+    let (stuck_ms, asleep_ms) = (watch::stuck_ms(), watch::asleep_ms());
     // A thread that has been woken, or is in its turn, may be without a processor for long on a loaded machine, so only
     // processor time counts. The caller is known to be awake for another reason.
     let caller = real::gettid();
@@ -73,9 +74,9 @@ pub fn look(sched: &mut Sched<'_>, elapsed_ms: u64, stuck_ms: u64) {
         // The thread whose turn it is sleeps in the kernel: give it some time.
         Some(ix)
             if matches!(sched.roster[ix].phase(), Phase::Running | Phase::Acting | Phase::Away)
-                && elapsed_ms < stuck_ms / 4 => {}
+                && elapsed_ms < asleep_ms => {}
         Some(ix) => sched.diverge(ix, next),
-        None if elapsed_ms < stuck_ms / 4 => {}
+        None if elapsed_ms < asleep_ms => {}
         None => sched.conclude(Conclusion::Stuck),
     }
 }

@@ -21,8 +21,38 @@ const PASS_OVER_MS: u64 = 50;
 /// A thread that the others wait for is passed over after so much processor time even if it is awake: it may wait for them in
 /// a loop without visible operations. Processor time, because on a loaded machine others have their share.
 const LOST_MS: u64 = 2_000;
-/// So long without any step mean that the run is stuck.
+/// So much processor time without any step, of a thread that was passed over already, means that the run is stuck.
 const STUCK_MS: u64 = 10_000;
+/// So long asleep in the kernel without any step as well.
+const ASLEEP_MS: u64 = 2_500;
+
+/// In a replay it is known how long all of the repeated run took. A thread that computes for twice as long without coming to
+/// an operation spins: it waits for what the schedule keeps from happening. Twice, because a replay watches more than a
+/// recording; and what starting up may cost on top.
+const STARTING_MS: u64 = 200;
+/// The same for a thread that sleeps. More on top, because on a loaded machine whoever is to wake it has to be scheduled.
+const WAKING_MS: u64 = 500;
+
+/// A limit that holds where nothing is known, or a shorter one that the duration of the repeated run justifies.
+fn limit(otherwise_ms: u64, extra_ms: u64) -> u64 {
+    match crate::init::header().map_or(0, |header| header.repeated_run_ms) {
+        0 => otherwise_ms,
+        took_ms => otherwise_ms.min(took_ms.saturating_mul(2).saturating_add(extra_ms)),
+    }
+}
+
+fn lost_ms() -> u64 {
+    limit(LOST_MS, STARTING_MS)
+}
+
+/// Twice what makes a thread lost: it has been passed over, and nobody else has gone on since.
+pub fn stuck_ms() -> u64 {
+    STUCK_MS.min(2 * limit(STUCK_MS, STARTING_MS))
+}
+
+pub fn asleep_ms() -> u64 {
+    limit(ASLEEP_MS, WAKING_MS)
+}
 
 /// Step counter at the last look, and when it last changed.
 static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -86,7 +116,7 @@ fn look() {
         return;
     }
     if sched.replay.active() {
-        return schedule::look(&mut sched, elapsed, STUCK_MS);
+        return schedule::look(&mut sched, elapsed);
     }
     let chosen = sched.chosen();
     if chosen.is_nobody() {
@@ -130,7 +160,7 @@ pub fn is_away(ix: ThreadIx, entry: &Entry) -> bool {
 /// Has the thread computed for so long without coming to an operation that the others do not wait for it any more? One that
 /// may be cancelled at any time says that it is going to.
 pub fn is_lost(ix: ThreadIx, entry: &Entry) -> bool {
-    let patience_ms = if computes_freely(ix) { cancel::PATIENCE_MS } else { LOST_MS };
+    let patience_ms = if computes_freely(ix) { cancel::PATIENCE_MS } else { lost_ms() };
     computed_ms(ix, entry) >= patience_ms
 }
 

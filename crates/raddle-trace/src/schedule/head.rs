@@ -17,6 +17,7 @@
 //! compiler clang-22
 //! run memory allocations one-at-a-time
 //! seed 7
+//! took 120 ms
 //! input "two lines\n"
 //! ```
 //!
@@ -122,6 +123,9 @@ pub struct Head {
     pub compiler: String,
     pub options: RunOptions,
     pub seed: u64,
+    /// How long the run took that the schedule was made from, in milliseconds; 0: not known. A replay in which a thread computes
+    /// for much longer without an operation waits for something that this schedule keeps from happening.
+    pub took_ms: u64,
     pub input: Input,
 }
 
@@ -168,6 +172,9 @@ impl Head {
         if self.seed != 0 {
             line("seed", &[&self.seed.to_string()]);
         }
+        if self.took_ms != 0 {
+            line("took", &[&self.took_ms.to_string(), "ms"]);
+        }
         match &self.input {
             Input::Nothing => {}
             Input::Unknown => line("input", &["unknown"]),
@@ -212,6 +219,7 @@ mod tests {
             compiler: "clang-22".into(),
             options,
             seed: u64::MAX,
+            took_ms: 120,
             input: Input::Bytes(b"two\nlines\n".to_vec()),
         }
     }
@@ -232,6 +240,8 @@ mod tests {
         for (text, expected) in [
             ("run fast", "line 2, column 5: `fast` is no option of a run"),
             ("seed x", "line 2, column 6: the seed must be a number, found `x`"),
+            ("took long", "line 2, column 6: the duration must be a number of milliseconds, found `long`"),
+            ("took 7 s", "line 2, column 8: `ms` expected, found `s`"),
             ("input hex 0", "line 2, column 11: not hexadecimal: `0`"),
             ("input more", "line 2, column 7: `text`, `hex` or `unknown` expected, found `more`"),
         ] {

@@ -208,6 +208,15 @@ impl<'a> Parser<'a> {
                     ScheduleError { line: words.line, column: word.column, problem }
                 })?;
             }
+            "took" => {
+                let word = words.next("the duration")?;
+                head.took_ms = word.text.parse().map_err(|_| {
+                    let problem =
+                        format!("the duration must be a number of milliseconds, found `{}`", word.text);
+                    ScheduleError { line: words.line, column: word.column, problem }
+                })?;
+                words.keyword("ms")?;
+            }
             "input" => {
                 let word = words.next("`text`, `hex` or `unknown`")?;
                 head.input = match word.text.as_str() {

@@ -167,10 +167,12 @@ fn hunt_in(
     spinner.finish_and_clear();
 
     let bar = stage(ctx, "confirming");
+    let mut head = identity::head(launch, steering::run_options(config.options), what.seed, &store.root());
+    head.took_ms = u64::try_from(recording.took.as_millis()).unwrap_or(u64::MAX).max(1);
     let hunt = Hunt {
         launch,
         store,
-        head: identity::head(launch, steering::run_options(config.options), what.seed, &store.root()),
+        head,
         timeout: Duration::from_secs(args.timeout),
         until: Instant::now() + Duration::from_secs(args.confirm_for),
         alternatives: args.alternatives,

@@ -138,6 +138,7 @@ fn repeat(
         steer: steer::REPLAY,
         options: steering::options_of(schedule) | always,
         blob: steering::blob(schedule, &[])?,
+        repeated_run_ms: schedule.head.took_ms,
         ..RegionConfig::default()
     };
     record_silently(launch, &config, &path, timeout, ctx)?;

@@ -118,6 +118,7 @@ pub fn head(launch: &Launch, options: RunOptions, seed: u64, root: &Path) -> Hea
             ..options
         },
         seed,
+        took_ms: 0,
         input: launch.input.for_schedule(),
     }
 }

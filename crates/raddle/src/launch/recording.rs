@@ -16,7 +16,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the runtime reserves to watch memory accesses. Only address space: hardly any of it is ever used.
 const ADDRESS_SPACE_WITH_MEMORY: u64 = 64 << 40;
@@ -33,6 +33,8 @@ pub struct Recording {
     /// What the runtime left about a crash, and the modules that its addresses belong to.
     pub end: Option<End>,
     pub modules: Vec<Module>,
+    /// How long the program ran.
+    pub took: Duration,
 }
 
 /// Runs the program once and keeps the trace at `path`.
@@ -67,6 +69,7 @@ fn record_with(
     };
     let collector = Collector::start(Arc::clone(&region), path, program)?;
     let streams = if silent_for.is_some() { Streams::Silent } else { Streams::Inherited };
+    let started = Instant::now();
     let running = match process::start(launch, &region, streams) {
         Ok(running) => running,
         Err(error) => {
@@ -77,11 +80,12 @@ fn record_with(
         }
     };
     let status = with_progress(ctx, collector.progress(), || running.wait(silent_for))?;
+    let took = started.elapsed();
     let summary = collector.finish(status)?;
     check_attached(launch, &summary)?;
     let end = region.end().ok().flatten();
     let modules = super::steering::modules(&region);
-    Ok(Recording { summary, status, end, modules })
+    Ok(Recording { summary, status, end, modules, took })
 }
 
 fn check_address_space(config: &RegionConfig) -> Result<(), Refusal> {

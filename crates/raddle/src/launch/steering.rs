@@ -157,6 +157,7 @@ pub fn replay_config(schedule: &Schedule, then: Then) -> Result<RegionConfig, Re
         options: options_of(schedule),
         seed: schedule.head.seed,
         blob: blob(schedule, &[])?,
+        repeated_run_ms: schedule.head.took_ms,
         ..RegionConfig::default()
     };
     match then {
