@@ -1,14 +1,15 @@
 //! Start-up: attaches to the region that the `raddle` process left in the environment, before `main` runs.
 //!
-//! Without a region the runtime stays idle and the program runs as it is. Only the first process that attaches is
-//! observed; its children and helpers are not.
+//! Without a region the runtime stays idle and the program runs as it is. Each process has a region of its own
+//! ([`crate::attach`]). A runtime that was loaded into a program which carries one stays idle as well: the program's own
+//! functions come first.
 
 use crate::steer::server;
 use crate::thread::{self, Thread};
 use crate::{arch, arena, interpose, message, real, segment, shadow, steer, threads};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use raddle_wire::region::{ENV_REGION, HEADER_BYTES, Header, MAGIC, bytes_of, observe, option, state};
+use raddle_wire::region::{ENV_REGION, Header, observe, option, state};
 
 static HEADER: AtomicUsize = AtomicUsize::new(0);
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -103,7 +104,24 @@ fn start() {
         return;
     }
     let Some(path) = real::environment(c_region_name()) else { return };
-    attach(path);
+    if !is_second() {
+        attach(path);
+    }
+}
+
+/// Is there another copy of the runtime in this process, which the program's calls come to first?
+fn is_second() -> bool {
+    let base = |address: *const c_void| {
+        // SAFETY: all fields may be zero.
+        let mut found: libc::Dl_info = unsafe { core::mem::zeroed() };
+        // SAFETY: any address may be asked about.
+        let known = unsafe { libc::dladdr(address, &raw mut found) } != 0;
+        known.then_some(found.dli_fbase as usize)
+    };
+    // SAFETY: looks a name up.
+    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__tsan_init".as_ptr()) };
+    // A name that is nobody else's, unlike `__tsan_init` itself.
+    !first.is_null() && base(first) != base(core::ptr::from_ref(&STARTED).cast())
 }
 
 fn c_region_name() -> &'static core::ffi::CStr {
@@ -112,54 +130,8 @@ fn c_region_name() -> &'static core::ffi::CStr {
 }
 
 fn attach(path: &core::ffi::CStr) {
-    // SAFETY: opens and maps a file; the mapping is new.
-    let (address, bytes) = unsafe {
-        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-        let fd = real::syscall(
-            libc::SYS_openat,
-            [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0],
-        );
-        if fd < 0 {
-            // The raddle process is gone, or this is a program started by the tested one in another sandbox.
-            return;
-        }
-        let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-        let map = |bytes| {
-            real::syscall(libc::SYS_mmap, [0, bytes, prot, libc::MAP_SHARED as usize, fd as usize, 0])
-        };
-        // The first page says how large the whole is.
-        let mut address = map(HEADER_BYTES);
-        let mut bytes = HEADER_BYTES;
-        if !(-4095..0).contains(&address) {
-            let head = address as *const Header;
-            bytes = bytes_of(&*head);
-            address = map(bytes);
-            real::syscall(libc::SYS_munmap, [head as usize, HEADER_BYTES, 0, 0, 0, 0]);
-        }
-        real::syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
-        (address, bytes)
-    };
-    if (-4095..0).contains(&address) {
-        message::fatal(format_args!(
-            "cannot map the shared region ({} MiB): the address space is limited; raise or remove `ulimit -v`",
-            bytes >> 20
-        ));
-    }
-    // SAFETY: mapped whole, read and write.
-    let header = unsafe { &*(address as *const Header) };
-    if header.magic != MAGIC || header.version != raddle_wire::WIRE_VERSION {
-        message::fatal(format_args!(
-            "this program was built by another version of raddle (wire version {}, expected {}); rebuild it with `raddle cc`",
-            header.version,
-            raddle_wire::WIRE_VERSION
-        ));
-    }
-    let pid = real::getpid();
-    let claimed = header.claimed_pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire);
-    if claimed.is_err_and(|owner| owner != pid) {
-        return;
-    }
-    HEADER.store(address as usize, Ordering::Release);
+    let Some(header) = crate::attach::region(path) else { return };
+    HEADER.store(core::ptr::from_ref(header) as usize, Ordering::Release);
     IMAGE.store(header.images.fetch_add(1, Ordering::AcqRel), Ordering::Relaxed);
     prepare(header);
     // Returns at once, or in a child for each run.

@@ -20,6 +20,7 @@
 pub mod abi;
 pub mod arch;
 pub mod arena;
+pub mod attach;
 pub mod crash;
 pub mod demo;
 pub mod detect;

@@ -143,6 +143,11 @@ impl Region {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
+    /// The descriptor behind [`Region::env_value`].
+    pub fn descriptor(&self) -> u32 {
+        self.file.as_raw_fd().unsigned_abs()
+    }
+
     pub fn header(&self) -> &Header {
         // SAFETY: written by `create`, inside the map, aligned. Fields that change after the program has started are
         // atomics; the others are written by nobody after `create`.

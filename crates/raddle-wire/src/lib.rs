@@ -9,6 +9,7 @@
 
 pub mod calls;
 pub mod crash;
+pub mod follow;
 pub mod journal;
 pub mod record;
 pub mod region;
@@ -20,4 +21,4 @@ pub use record::{Record, SyncOp, Tag};
 pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};
 
 /// Version of the region layout and of the raw records. A runtime refuses a region of another version.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;

@@ -30,6 +30,7 @@
 //! `pending_max`, the program waits: back-pressure instead of unbounded memory. When the program is gone, the
 //! collector takes what is in `FILLING` slots up to the first zero tag.
 
+use crate::follow::{APPLICATIONS_MAX, Application};
 use crate::server::ServerBlock;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
@@ -233,8 +234,13 @@ pub struct Header {
     pub forget: AtomicU32,
 
     // Written by the program.
-    /// Process that attached first; other processes run unobserved.
+    /// Process that attached first; others apply for a region of their own ([`crate::follow`]).
     pub claimed_pid: AtomicU32,
+    /// Applications are answered.
+    pub follows: AtomicU32,
+    /// A futex word: how many have applied.
+    pub applicants: AtomicU32,
+    pub applications: [Application; APPLICATIONS_MAX],
     /// How many program images (exec) of that process attached.
     pub images: AtomicU32,
     pub state: AtomicU32,
@@ -475,6 +481,9 @@ impl Header {
             detect_answered: [const { AtomicU64::new(0) }; detect::COUNT],
             forget: AtomicU32::new(0),
             claimed_pid: AtomicU32::new(0),
+            follows: AtomicU32::new(0),
+            applicants: AtomicU32::new(0),
+            applications: [const { Application::new() }; APPLICATIONS_MAX],
             images: AtomicU32::new(0),
             state: AtomicU32::new(state::NONE),
             exit_status: AtomicI32::new(0),

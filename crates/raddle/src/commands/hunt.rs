@@ -9,18 +9,19 @@ use crate::hunt::visibility::Sight;
 use crate::hunt::{Hunt, Witnessed, crashes, unordered};
 use crate::launch::identity;
 use crate::launch::input::StandardInput;
-use crate::launch::recording::record;
-use crate::launch::target::Target;
+use crate::launch::recording::{Recording, record};
+use crate::launch::target::{FollowArgs, Target};
 use crate::launch::{Launch, steering};
 use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::Strategy;
 use raddle_findings::naming::Namer;
-use raddle_findings::{Evidence, Finding, Store, deduplicate};
+use raddle_findings::{Evidence, Finding, Grade, Store, deduplicate};
 use raddle_predict::{Options, predict};
 use raddle_trace::MemoryTrace;
 use raddle_wire::region::option;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 ///   raddle hunt examples/bank.c
 ///   raddle hunt --cflags "-O2 -Iinclude" a.c b.cpp -- 5
 ///   raddle hunt -- ./server --selftest
+///   raddle hunt -- make check
 ///   raddle hunt --runs 5 -- ./server --selftest
 ///   raddle hunt --with views,goodlock examples/bank.c
 ///   raddle hunt --with atomizer --functions 'account_*' examples/bank.c
@@ -45,6 +47,8 @@ use std::time::{Duration, Instant};
 pub struct Args {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    follow: FollowArgs,
     /// The store: the folder in which findings, their schedules and the trace are kept.
     #[arg(long, value_name = "DIR", default_value = raddle_findings::store::FOLDER)]
     keep: PathBuf,
@@ -87,14 +91,15 @@ const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Pct { depth: 3 },
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let wanted = args.told.chosen(&args.with)?;
     let mut reporter = Reporter::new("hunt", &args.output, Stream::Stdout, ctx)?;
-    let mut launch = args.target.launch()?;
+    let mut launch = args.target.launch()?.following(args.follow.follow, &args.target);
     launch.input = StandardInput::of_this_process();
     launch.output_to_error = args.output.owns_stdout();
     let store = Store::at(&args.keep);
     store.create().and_then(|()| std::fs::create_dir_all(store.traces())).with_context(|| {
         format!("cannot create the folder {}; choose another with --keep", args.keep.display())
     })?;
-    let mut found: Vec<Witnessed> = Vec::new();
+    let work = Work { args: &args, store: &store, wanted: &wanted, ctx };
+    let mut found: Vec<(Launch, Witnessed)> = Vec::new();
     let mut unexplored: Vec<String> = Vec::new();
     let mut statuses = Vec::new();
     for number in 0..args.runs.max(1) {
@@ -106,7 +111,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             name = format!("{name}-{}", number + 1);
         }
         let path = store.traces().join(format!("{name}.trace"));
-        let run = hunt_in(&args, &launch, &store, &what, &path, &wanted, ctx)?;
+        let run = work.hunt_in(&launch, &what, &path)?;
         found.extend(run.found);
         statuses.push(run.status);
         for note in run.unexplored {
@@ -115,7 +120,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             }
         }
     }
-    let findings = keep(&store, &launch, found, ctx);
+    let findings = keep(&store, found, ctx);
     for finding in findings {
         let asked = wanted.contains(&finding.by);
         reporter.hear(finding, asked);
@@ -137,70 +142,110 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
 
 /// What one recorded run led to.
 struct Hunted {
-    found: Vec<Witnessed>,
+    /// Findings, and the program that each was found in.
+    found: Vec<(Launch, Witnessed)>,
     unexplored: Vec<String>,
     status: ExitStatus,
 }
 
-/// Records one run, predicts from it, and confirms.
-fn hunt_in(
-    args: &Args,
-    launch: &Launch,
-    store: &Store,
-    what: &What,
-    path: &Path,
-    wanted: &[String],
-    ctx: &Ctx,
-) -> anyhow::Result<Hunted> {
-    let config = what.config();
-    let recording = record(launch, &config, path, ctx)?;
-    show_messages(&recording, ctx);
-    if !ctx.quiet {
-        eprintln!("raddle: {}", sentence(&recording));
+impl Hunted {
+    /// Ids of what is confirmed so far.
+    fn confirmed(&self) -> HashSet<String> {
+        let findings = self.found.iter().map(|(_, witnessed)| &witnessed.finding);
+        findings
+            .filter(|finding| finding.grade() == Grade::Confirmed)
+            .map(|finding| finding.id.clone())
+            .collect()
+    }
+}
+
+/// What is the same for every run and every process.
+struct Work<'a> {
+    args: &'a Args,
+    store: &'a Store,
+    wanted: &'a [String],
+    ctx: &'a Ctx,
+}
+
+impl Work<'_> {
+    /// Records one run, predicts from what each process did, and confirms.
+    fn hunt_in(&self, launch: &Launch, what: &What, path: &Path) -> anyhow::Result<Hunted> {
+        let ctx = self.ctx;
+        let config = what.config();
+        let recorded = record(launch, &config, path, ctx)?;
+        let mut hunted = Hunted { found: Vec::new(), unexplored: Vec::new(), status: recorded.status };
+        for recording in &recorded.recordings {
+            show_messages(recording, ctx);
+            if !ctx.quiet {
+                eprintln!("raddle: {}", sentence(recording));
+            }
+            let launch = recording.process.as_ref().map_or(launch, |process| &process.launch);
+            self.hunt_after(launch, what, recording, &mut hunted)?;
+        }
+        if let Some(followed) = recorded.followed.filter(|_| !ctx.quiet) {
+            eprintln!("raddle: {followed}");
+        }
+        Ok(hunted)
     }
 
-    let trace = MemoryTrace::read(raddle_trace::open(path)?.as_mut())?;
-    let spinner = stage(ctx, "predicting");
-    let options =
-        Options { budget_states: args.budget, alternatives: args.alternatives, ..Options::default() };
-    let prediction = predict(&trace, &options);
-    spinner.finish_and_clear();
+    /// Predicts from what one process did, and confirms.
+    fn hunt_after(
+        &self,
+        launch: &Launch,
+        what: &What,
+        recording: &Recording,
+        hunted: &mut Hunted,
+    ) -> anyhow::Result<()> {
+        let Work { args, store, wanted, ctx } = *self;
+        let (config, path) = (what.config(), &recording.summary.path);
+        let trace = MemoryTrace::read(raddle_trace::open(path)?.as_mut())?;
+        let spinner = stage(ctx, "predicting");
+        let options =
+            Options { budget_states: args.budget, alternatives: args.alternatives, ..Options::default() };
+        let prediction = predict(&trace, &options);
+        spinner.finish_and_clear();
 
-    let bar = stage(ctx, "confirming");
-    let mut head = identity::head(launch, steering::run_options(config.options), what.seed, &store.root());
-    head.took_ms = u64::try_from(recording.took.as_millis()).unwrap_or(u64::MAX).max(1);
-    let hunt = Hunt {
-        launch,
-        store,
-        head,
-        timeout: Duration::from_secs(args.timeout),
-        until: Instant::now() + Duration::from_secs(args.confirm_for),
-        alternatives: args.alternatives,
-        workers: args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
-    };
-    let stop = AtomicBool::new(false);
-    let mut namer = Namer::of(&trace);
-    let confirmed = confirm_all(&hunt, &trace, &prediction, &mut namer, &stop, ctx, &|done, total| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    })?;
-    bar.finish_and_clear();
+        let bar = stage(ctx, "confirming");
+        let mut head =
+            identity::head(launch, steering::run_options(config.options), what.seed, &store.root());
+        head.took_ms = u64::try_from(recording.took.as_millis()).unwrap_or(u64::MAX).max(1);
+        let hunt = Hunt {
+            launch,
+            store,
+            head,
+            confirmed: hunted.confirmed(),
+            timeout: Duration::from_secs(args.timeout),
+            until: Instant::now() + Duration::from_secs(args.confirm_for),
+            alternatives: args.alternatives,
+            workers: args
+                .workers
+                .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
+        };
+        let stop = AtomicBool::new(false);
+        let mut namer = Namer::of(&trace);
+        let confirmed = confirm_all(&hunt, &trace, &prediction, &mut namer, &stop, ctx, &|done, total| {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        })?;
+        bar.finish_and_clear();
 
-    let mut found = Vec::new();
-    found.extend(crashes::crash(&hunt, &recording, path, &mut namer, ctx)?);
-    let detectors = Detectors { names: wanted, told: &args.told };
-    found.extend(detectors.run(&hunt, path, &mut namer, ctx)?);
-    found.extend(confirmed);
-    let unexplored = prediction.unexplored.iter().map(ToString::to_string).collect();
-    // What follows reads the trace once more, from its file.
-    let mut sight = Sight::of_trace(&trace.tables.modules);
-    drop(prediction);
-    drop(trace);
-    if config.options & option::MEMORY != 0 && !launch.preload {
-        let more = unordered::races(&hunt, path, &mut sight, &found, &mut namer, ctx)?;
-        found.extend(more);
+        let mut found = Vec::new();
+        found.extend(crashes::crash(&hunt, recording, path, &mut namer, ctx)?);
+        let detectors = Detectors { names: wanted, told: &args.told };
+        found.extend(detectors.run(&hunt, path, &mut namer, ctx)?);
+        found.extend(confirmed);
+        hunted.unexplored.extend(prediction.unexplored.iter().map(ToString::to_string));
+        // What follows reads the trace once more, from its file.
+        let mut sight = Sight::of_trace(&trace.tables.modules);
+        drop(prediction);
+        drop(trace);
+        if config.options & option::MEMORY != 0 && !launch.preload {
+            let more = unordered::races(&hunt, path, &mut sight, &found, &mut namer, ctx)?;
+            found.extend(more);
+        }
+        hunted.found.extend(found.into_iter().map(|witnessed| (launch.clone(), witnessed)));
+        Ok(())
     }
-    Ok(Hunted { found, unexplored, status: recording.status })
 }
 
 /// A line on the terminal that says what is being done.
@@ -219,17 +264,17 @@ fn stage(ctx: &Ctx, name: &'static str) -> ProgressBar {
 const UNCONFIRMED_BYTES_MAX: usize = 64 << 20;
 
 /// Makes one finding of those with the same id and puts them into the store. What cannot be stored is still reported.
-fn keep(store: &Store, launch: &Launch, found: Vec<Witnessed>, ctx: &Ctx) -> Vec<Finding> {
-    let mut findings = deduplicate(found.iter().map(|witnessed| witnessed.finding.clone()).collect());
-    let code_id = identity::Identity::of(&launch.program).code_id;
+fn keep(store: &Store, found: Vec<(Launch, Witnessed)>, ctx: &Ctx) -> Vec<Finding> {
+    let mut findings = deduplicate(found.iter().map(|(_, witnessed)| witnessed.finding.clone()).collect());
+    let mut code_ids: HashMap<&Path, String> = HashMap::new();
     let mut room = UNCONFIRMED_BYTES_MAX;
     let mut problem = None;
     for finding in &mut findings {
-        let best = found
-            .iter()
-            .find(|witnessed| witnessed.finding.id == finding.id && witnessed.finding.basis == finding.basis);
+        let best = found.iter().find(|(_, witnessed)| {
+            witnessed.finding.id == finding.id && witnessed.finding.basis == finding.basis
+        });
         let mut text =
-            best.and_then(|witnessed| witnessed.schedule.as_ref()).map(|schedule| schedule.to_text());
+            best.and_then(|(_, witnessed)| witnessed.schedule.as_ref()).map(|schedule| schedule.to_text());
         if let Some(bytes) = text.as_ref().map(String::len).filter(|_| !finding.grade().is_failing()) {
             match bytes <= room {
                 true => room -= bytes,
@@ -238,9 +283,14 @@ fn keep(store: &Store, launch: &Launch, found: Vec<Witnessed>, ctx: &Ctx) -> Vec
         }
         let path = store.schedule_path(&finding.id).display().to_string();
         finding.schedule = text.is_some().then_some(path);
+        let launch = best.or(found.first()).map(|(launch, _)| launch);
+        let identity = |launch: &Launch| identity::Identity::of(&launch.program).code_id;
+        let code_id =
+            launch.map(|launch| code_ids.entry(&launch.program).or_insert_with(|| identity(launch)).clone());
+        let words = launch.map(Launch::words).unwrap_or_default();
         let evidence = Evidence {
-            code_id: code_id.clone(),
-            ..Evidence::new("hunt", launch.words(), finding.clone(), text)
+            code_id: code_id.unwrap_or_default(),
+            ..Evidence::new("hunt", words, finding.clone(), text)
         };
         if let Err(error) = store.add(&evidence) {
             finding.schedule = None;

@@ -3,9 +3,10 @@
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::launch::demo;
+use crate::launch::following::Process;
 use crate::launch::process::{describe, shell_status};
 use crate::launch::recording::{Recording, record};
-use crate::launch::target::Target;
+use crate::launch::target::{FollowArgs, Target};
 use anyhow::Context;
 use raddle_explore::Strategy;
 use raddle_trace::region::{MessageLevel, RegionConfig};
@@ -28,6 +29,8 @@ use std::path::PathBuf;
 pub struct Args {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    follow: FollowArgs,
     /// Where the trace goes (default: NAME.trace in this folder).
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
@@ -172,15 +175,20 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return record_demo(&args, ctx);
     }
     let path = args.output.unwrap_or_else(|| PathBuf::from(format!("{}.trace", args.target.name())));
-    let launch = args.target.launch()?;
-    let recording = record(&launch, &args.what.config(), &path, ctx)?;
-    show_messages(&recording, ctx);
-    if args.json {
-        eprintln!("{}", json(&recording));
-    } else if !ctx.quiet || recording.summary.ending.cut.is_some() {
-        eprintln!("raddle: {}", sentence(&recording));
+    let launch = args.target.launch()?.following(args.follow.follow, &args.target);
+    let recorded = record(&launch, &args.what.config(), &path, ctx)?;
+    for recording in &recorded.recordings {
+        show_messages(recording, ctx);
+        if args.json {
+            eprintln!("{}", json(recording));
+        } else if !ctx.quiet || recording.summary.ending.cut.is_some() {
+            eprintln!("raddle: {}", sentence(recording));
+        }
     }
-    Ok(Exit::Status(shell_status(recording.status)))
+    if let Some(followed) = recorded.followed.filter(|_| !ctx.quiet && !args.json) {
+        eprintln!("raddle: {followed}");
+    }
+    Ok(Exit::Status(shell_status(recorded.status)))
 }
 
 /// What the runtime had to say. Notes are for those who ask.
@@ -200,8 +208,9 @@ pub fn show_messages(recording: &Recording, ctx: &Ctx) {
 pub fn sentence(recording: &Recording) -> String {
     let summary = &recording.summary;
     let cut = summary.ending.cut.as_ref().map_or(String::new(), |why| format!("; the trace is cut: {why}"));
+    let who = recording.process.as_ref().map_or_else(|| "the program".to_owned(), Process::describe);
     format!(
-        "{}: {} events of {} threads, {} KiB; the program {}{cut}",
+        "{}: {} events of {} threads, {} KiB; {who} {}{cut}",
         summary.path.display(),
         summary.ending.events,
         summary.ending.threads,
@@ -223,6 +232,8 @@ fn json(recording: &Recording) -> String {
         "exit_status": recording.status.code(),
         "signal": recording.status.signal(),
         "messages": summary.messages,
+        "process": recording.process.as_ref().map(|process| process.pid),
+        "command": recording.process.as_ref().map(|process| process.launch.words()),
     })
     .to_string()
 }

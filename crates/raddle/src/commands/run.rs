@@ -4,9 +4,10 @@ use super::record::STEPS_UNKNOWN;
 use super::{Ctx, Exit, StatusArgs};
 use crate::evidence::ending;
 use crate::hunt::visibility::Sight;
-use crate::launch::detecting::{Audience, Ended, detect};
+use crate::launch::detecting::{Audience, Detected, Ended, detect};
+use crate::launch::following::Process;
 use crate::launch::process::describe;
-use crate::launch::target::Target;
+use crate::launch::target::{FollowArgs, Target};
 use crate::online::finding::{NAME, finding};
 use crate::online::lock_order::lock_orders;
 use crate::online::options::{self, Options};
@@ -19,6 +20,7 @@ use raddle_trace::region::{MessageLevel, RegionConfig};
 use raddle_trace::report::{Defaults, RawReport};
 use raddle_trace::tables::Module;
 use raddle_wire::region::{detect as setting, observe, option, steer, weak};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// Runs a program and reports races while it runs, by the rules of C and C++11.
@@ -39,6 +41,8 @@ use std::path::PathBuf;
 pub struct Args {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    follow: FollowArgs,
     /// End the program at the first report.
     #[arg(long)]
     halt_on_error: bool,
@@ -130,43 +134,46 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     for path in &options.suppressions {
         reporter.suppressions.extend(Suppressions::read(path).map_err(anyhow::Error::from_boxed)?);
     }
-    let mut launch = args.target.launch()?;
+    let mut launch = args.target.launch()?.following(args.follow.follow, &args.target);
     launch.output_to_error = args.output.owns_stdout();
     let config = args.config(&options);
     let memory_max = args.memory_limit.or(options.memory_limit_mb).map(|mib| mib << 20);
     reporter.silent |= !options.report_bugs;
-    let mut listener =
-        Listener { reporter, namer: None, sight: Sight::of_detector(&[]), args: &args, options, ctx };
-    let ended = detect(&launch, &config, args.trace.as_deref(), memory_max, &mut listener)?;
-    let mut namer = Namer::new(&ended.modules);
-    let (cycles, cut) = lock_orders(&ended.dependencies, &mut namer);
-    for cycle in cycles {
-        listener.hear(cycle, &ended.modules);
-    }
-    if let Some(End::Crash(report)) = &ended.end {
-        let crash = ending::crash(report, NAME, Basis::observed(), &mut namer);
-        listener.hear(crash, &ended.modules);
+    let mut listener = Listener { reporter, known: HashMap::new(), args: &args, options, ctx };
+    let detected = detect(&launch, &config, args.trace.as_deref(), memory_max, &mut listener)?;
+    let mut cut = false;
+    for (number, ended) in (1..).zip(&detected.processes) {
+        let mut namer = Namer::new(&ended.modules);
+        let (cycles, too_many) = lock_orders(&ended.dependencies, &mut namer);
+        cut |= too_many;
+        for cycle in cycles {
+            listener.hear(number, cycle, &ended.modules);
+        }
+        if let Some(End::Crash(report)) = &ended.end {
+            let crash = ending::crash(report, NAME, Basis::observed(), &mut namer);
+            listener.hear(number, crash, &ended.modules);
+        }
+        show_messages(ended, ctx);
     }
     let Listener { reporter, options, .. } = listener;
-    show_messages(&ended, ctx);
     if !ctx.quiet {
         if cut {
             eprintln!("raddle: note: there were too many lock dependencies; not every cycle was looked for");
         }
-        if ended.forgotten > 0 {
+        let forgotten: u32 = detected.processes.iter().map(|ended| ended.forgotten).sum();
+        if forgotten > 0 {
             eprintln!(
-                "raddle: note: accesses were forgotten {} times to stay below the memory limit; races between accesses far apart in time may have been missed",
-                ended.forgotten
+                "raddle: note: accesses were forgotten {forgotten} times to stay below the memory limit; races between accesses far apart in time may have been missed"
             );
         }
-        summary(&ended, &reporter, launch.preload);
+        summary(&detected, &reporter, launch.preload);
         if options.print_suppressions {
             for used in reporter.suppressions.iter().filter(|suppression| suppression.hits > 0) {
                 eprintln!("raddle: note: the suppression `{}` hid {} reports", used.text, used.hits);
             }
         }
     }
-    let failed = args.status.failed(&[ended.status], ctx);
+    let failed = args.status.failed(&[detected.status], ctx);
     let found = !reporter.shown.is_empty() && options.report_bugs;
     let exit = reporter.finish(launch.words())?;
     Ok(match (found, options.exitcode) {
@@ -194,26 +201,28 @@ fn warn(of: &str, problems: &[String], ctx: &Ctx) {
     }
 }
 
+/// What is known of a process: its symbols are read once, and not for each report.
+struct Known {
+    namer: Namer,
+    /// How many modules the names are of.
+    modules: usize,
+    sight: Sight,
+}
+
 /// Takes findings as they come.
 struct Listener<'a> {
     reporter: Reporter<'a>,
-    /// Names of the program, and how many modules they know: symbols are read once and not for each report.
-    namer: Option<(usize, Namer)>,
-    sight: Sight,
+    /// What is known of each process.
+    known: HashMap<usize, Known>,
     args: &'a Args,
     options: Options,
     ctx: &'a Ctx,
 }
 
 impl Audience for Listener<'_> {
-    fn report(&mut self, report: RawReport, modules: &[Module]) -> bool {
-        let mut namer = match self.namer.take() {
-            Some((known, namer)) if known == modules.len() => namer,
-            _ => Namer::new(modules),
-        };
-        let finding = finding(&report, &mut namer);
-        self.namer = Some((modules.len(), namer));
-        self.hear(finding, modules)
+    fn report(&mut self, process: usize, report: RawReport, modules: &[Module]) -> bool {
+        let finding = finding(&report, &mut self.known(process, modules).namer);
+        self.hear(process, finding, modules)
     }
 
     fn defaults(&mut self, wishes: Defaults) -> (u64, [u64; setting::COUNT]) {
@@ -238,14 +247,28 @@ impl Audience for Listener<'_> {
 }
 
 impl Listener<'_> {
+    /// What is known of a process with these modules.
+    fn known(&mut self, process: usize, modules: &[Module]) -> &mut Known {
+        let known = self.known.entry(process).or_insert_with(|| Known {
+            namer: Namer::new(modules),
+            modules: modules.len(),
+            sight: Sight::of_detector(&[]),
+        });
+        if known.modules != modules.len() {
+            (known.namer, known.modules) = (Namer::new(modules), modules.len());
+        }
+        known
+    }
+
     /// Is the finding shown, or was it?
-    fn hear(&mut self, mut finding: Finding, modules: &[Module]) -> bool {
+    fn hear(&mut self, process: usize, mut finding: Finding, modules: &[Module]) -> bool {
         let destroyed = matches!(finding.detail, Detail::Misuse { misuse: Misuse::DestroyedHeld });
         if destroyed && !self.options.report_destroy_locked {
             return false;
         }
-        self.sight.update(modules);
-        self.sight.consider(&mut finding);
+        let sight = &mut self.known(process, modules).sight;
+        sight.update(modules);
+        sight.consider(&mut finding);
         if let Some(prefix) = &self.options.strip_path_prefix {
             strip(&mut finding, prefix);
         }
@@ -280,18 +303,27 @@ fn show_messages(ended: &Ended, ctx: &Ctx) {
     }
 }
 
-fn summary(ended: &Ended, reporter: &Reporter<'_>, preloaded: bool) {
-    let dropped = match ended.dropped {
+fn summary(detected: &Detected, reporter: &Reporter<'_>, preloaded: bool) {
+    let dropped = match detected.processes.iter().map(|ended| ended.dropped).sum() {
         0 => String::new(),
         dropped => format!(", {dropped} more than could be kept"),
     };
-    let plural = if ended.threads == 1 { "" } else { "s" };
-    eprintln!(
-        "raddle: {}{dropped}; the program had {} thread{plural} and {}",
-        reporter.summary(),
-        ended.threads,
-        describe(ended.status)
-    );
+    match &detected.processes[..] {
+        [ended] => {
+            let plural = if ended.threads == 1 { "" } else { "s" };
+            let who = ended.process.as_ref().map_or_else(|| "the program".to_owned(), Process::describe);
+            eprintln!(
+                "raddle: {}{dropped}; {who} had {} thread{plural} and {}",
+                reporter.summary(),
+                ended.threads,
+                describe(ended.status)
+            );
+        }
+        _ => eprintln!("raddle: {}{dropped}; the program {}", reporter.summary(), describe(detected.status)),
+    }
+    if let Some(followed) = &detected.followed {
+        eprintln!("raddle: {followed}");
+    }
     if preloaded {
         eprintln!(
             "raddle: note: the program was not built by `raddle cc`: its memory accesses were not seen, so no race could be found"

@@ -41,7 +41,7 @@ pub fn confirm_all(
     ctx: &Ctx,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> anyhow::Result<Vec<Witnessed>> {
-    let groups = groups(trace, prediction, namer);
+    let groups = groups(hunt, trace, prediction, namer);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let results: Mutex<Vec<Option<Tried>>> = Mutex::new((0..groups.len()).map(|_| None).collect());
     let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
@@ -71,11 +71,19 @@ pub fn confirm_all(
 }
 
 /// Numbers of the candidates by the id under which they would be reported, in the order of first appearance.
-fn groups(trace: &MemoryTrace, prediction: &Prediction, namer: &mut Namer) -> Vec<Vec<usize>> {
+fn groups(
+    hunt: &Hunt<'_>,
+    trace: &MemoryTrace,
+    prediction: &Prediction,
+    namer: &mut Namer,
+) -> Vec<Vec<usize>> {
     let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (number, candidate) in prediction.candidates.iter().enumerate() {
         let id = prediction.finding(trace, namer, candidate).id;
+        if hunt.confirmed.contains(&id) {
+            continue;
+        }
         let at = *by_id.entry(id).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1

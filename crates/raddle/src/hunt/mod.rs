@@ -10,6 +10,7 @@ pub mod visibility;
 use crate::launch::Launch;
 use raddle_findings::{Finding, Store};
 use raddle_trace::schedule::{Head, Schedule};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// What every part of a hunt needs to know.
@@ -23,6 +24,8 @@ pub struct Hunt<'a> {
     /// Witnesses to try for one candidate.
     pub alternatives: usize,
     pub workers: usize,
+    /// Ids of errors that were confirmed already, in another run or process: they are not tried again.
+    pub confirmed: HashSet<String>,
     /// When to stop trying: what has not been replayed by then stays predicted.
     pub until: Instant,
 }

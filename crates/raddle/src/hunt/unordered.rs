@@ -49,7 +49,8 @@ pub fn races(
 ) -> anyhow::Result<Vec<Witnessed>> {
     let mut findings: Vec<Finding> = suspects(trace, ctx)?;
     let confirmed = |id: &str| {
-        known.iter().any(|other| other.finding.id == id && other.finding.grade() == Grade::Confirmed)
+        hunt.confirmed.contains(id)
+            || known.iter().any(|other| other.finding.id == id && other.finding.grade() == Grade::Confirmed)
     };
     findings.retain(|finding| !confirmed(&finding.id) && places(finding).is_some());
     if findings.is_empty() {
@@ -141,7 +142,7 @@ fn repeat(
         repeated_run_ms: schedule.head.took_ms,
         ..RegionConfig::default()
     };
-    record_silently(launch, &config, &path, timeout, ctx)?;
+    record_silently(launch, &config, &path, timeout)?;
     Ok(suspects(&path, ctx)?.iter().filter_map(places).collect())
 }
 

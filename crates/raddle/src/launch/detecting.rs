@@ -1,6 +1,9 @@
 //! Running a program under online detection and listening to what its runtime reports.
 
-use super::{Launch, Streams, process};
+use super::following::{Follower, GRACE, Process};
+use super::recording::{ended_as, numbered};
+use super::steering::modules;
+use super::{Launch, Streams, create_region, process};
 use crate::compiler::Refusal;
 use raddle_trace::collector::Collector;
 use raddle_trace::crash::End;
@@ -19,9 +22,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How the run ended.
+/// How a process ended, and what its runtime left.
 pub struct Ended {
     pub status: ExitStatus,
+    /// The process, if it is not the one that Raddle started.
+    pub process: Option<Process>,
     /// What the runtime left about a crash.
     pub end: Option<End>,
     pub messages: Vec<Message>,
@@ -35,18 +40,28 @@ pub struct Ended {
     pub forgotten: u32,
 }
 
+/// What came of running a program.
+pub struct Detected {
+    /// How the program itself ended.
+    pub status: ExitStatus,
+    /// Each process that was observed. There is at least one.
+    pub processes: Vec<Ended>,
+    /// Which processes were seen and which were not, if there is something to say.
+    pub followed: Option<String>,
+}
+
 /// How often the region is looked into while the program runs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Who listens to what the program's runtime says.
 pub trait Audience {
-    /// A report, with the modules known by then. Is it shown?
-    fn report(&mut self, report: RawReport, modules: &[Module]) -> bool;
+    /// A report of the process with this number, with its modules known by then. Is it shown?
+    fn report(&mut self, process: usize, report: RawReport, modules: &[Module]) -> bool;
     /// What the program itself wants, before it begins. Returns the options and settings that this leads to.
     fn defaults(&mut self, wishes: Defaults) -> (u64, [u64; setting::COUNT]);
 }
 
-/// Runs the program, and keeps a trace of it if there is a path for one. When the program has more than `memory_max` bytes
+/// Runs the program, and keeps a trace of it if there is a path for one. When a process has more than `memory_max` bytes
 /// of memory, its runtime is asked to forget what it can do without.
 pub fn detect(
     launch: &Launch,
@@ -54,18 +69,13 @@ pub fn detect(
     trace: Option<&Path>,
     memory_max: Option<u64>,
     audience: &mut impl Audience,
-) -> anyhow::Result<Ended> {
-    let region = Region::create(config).map_err(|error| {
-        Refusal(format!(
-            "cannot create the memory shared with the program ({error}); raise or remove `ulimit -v`"
-        ))
-    })?;
-    let region = Arc::new(region);
-    let program = ProgramInfo {
-        command: launch.words(),
-        directory: std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default(),
-    };
-    let collector = trace.map(|path| Collector::start(Arc::clone(&region), path, program)).transpose()?;
+) -> anyhow::Result<Detected> {
+    let region = Arc::new(create_region(config)?);
+    let mut follower = Follower::new(&region, config, launch);
+    let mut living = Vec::new();
+    if !launch.passed_through {
+        living.push(Listening::start(1, Arc::clone(&region), trace, launch, None)?);
+    }
     let running = process::start(launch, &region, Streams::Inherited)?;
     let (done, is_done) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
@@ -74,12 +84,94 @@ pub fn detect(
         let _ = done.send(());
         status
     });
-    let mut heard = 0;
-    let mut limiter = MemoryLimiter::default();
+    let mut ended = Vec::new();
+    let mut number = living.len();
+    let mut done_since = None;
     loop {
-        let ended = is_done.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout);
-        while heard < region.reports().min(REPORTS_MAX) {
-            match region.report(heard) {
+        if done_since.is_some() {
+            std::thread::sleep(LOOK_EVERY);
+        } else if is_done.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
+            done_since = Some(Instant::now());
+        }
+        let over = done_since.is_some_and(|since| since.elapsed() > GRACE);
+        if !over {
+            follower.answer(|process, region| {
+                number += 1;
+                let launch = process.launch.clone();
+                living.push(Listening::start(number, region, trace, &launch, Some(process))?);
+                Ok(())
+            })?;
+        }
+        let mut still = Vec::new();
+        for mut listening in living {
+            let gone = match &listening.process {
+                Some(process) => over || process.is_gone(),
+                None => done_since.is_some(),
+            };
+            listening.hear(gone, audience);
+            match gone {
+                true => ended.push(listening),
+                false => {
+                    listening.limit(memory_max);
+                    still.push(listening);
+                }
+            }
+        }
+        living = still;
+        if done_since.is_some() && living.is_empty() {
+            break;
+        }
+    }
+    follower.stop();
+    let status = waiting.join().map_err(|_| anyhow::anyhow!("waiting for the program failed"))??;
+    ended.sort_by_key(|listening| listening.number);
+    let mut processes = Vec::new();
+    for listening in ended {
+        let own = listening.process.is_none();
+        if own {
+            check_attached(launch, &listening.region)?;
+        }
+        let status = if own { status } else { ended_as(&listening.region) };
+        processes.push(listening.finish(status)?);
+    }
+    if processes.is_empty() {
+        return Err(unattached(launch).into());
+    }
+    Ok(Detected { status, processes, followed: follower.summary() })
+}
+
+/// A process whose reports are being heard.
+struct Listening {
+    number: usize,
+    region: Arc<Region>,
+    collector: Option<Collector>,
+    process: Option<Process>,
+    /// Reports that have been heard.
+    heard: usize,
+    limiter: MemoryLimiter,
+}
+
+impl Listening {
+    fn start(
+        number: usize,
+        region: Arc<Region>,
+        trace: Option<&Path>,
+        launch: &Launch,
+        process: Option<Process>,
+    ) -> anyhow::Result<Listening> {
+        let folder = launch.folder.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+        let program = ProgramInfo { command: launch.words(), directory: folder.display().to_string() };
+        let collector = trace
+            .map(|path| Collector::start(Arc::clone(&region), &numbered(path, number), program))
+            .transpose()?;
+        Ok(Listening { number, region, collector, process, heard: 0, limiter: MemoryLimiter::default() })
+    }
+
+    /// Hands over what was reported since the last time.
+    fn hear(&mut self, gone: bool, audience: &mut impl Audience) {
+        let region = &self.region;
+        while self.heard < region.reports().min(REPORTS_MAX) {
+            match region.report(self.heard) {
                 Some(words) => {
                     let shown = match decode_defaults(&words) {
                         Some(wishes) => {
@@ -87,39 +179,41 @@ pub fn detect(
                             region.answer_settings(options, &settings);
                             true
                         }
-                        None => audience.report(decode(&words), &modules(&region)),
+                        None => audience.report(self.number, decode(&words), &modules(region)),
                     };
-                    region.answer_report(heard, shown);
+                    region.answer_report(self.heard, shown);
                 }
                 // Being written; if its writer is dead it never will be.
-                None if !ended => break,
+                None if !gone => break,
                 None => {}
             }
-            heard += 1;
+            self.heard += 1;
         }
-        if ended {
-            break;
-        }
+    }
+
+    fn limit(&mut self, memory_max: Option<u64>) {
         if let Some(limit) = memory_max {
-            limiter.look(&region, limit);
+            self.limiter.look(&self.region, limit);
         }
     }
-    let status = waiting.join().map_err(|_| anyhow::anyhow!("waiting for the program failed"))??;
-    if let Some(collector) = collector {
-        collector.finish(status)?;
+
+    fn finish(self, status: ExitStatus) -> anyhow::Result<Ended> {
+        if let Some(collector) = self.collector {
+            collector.finish(status)?;
+        }
+        let header = self.region.header();
+        Ok(Ended {
+            end: self.region.end().ok().flatten(),
+            status,
+            messages: self.region.messages().0,
+            dropped: self.region.reports().saturating_sub(REPORTS_MAX),
+            threads: header.threads.load(Ordering::Relaxed),
+            dependencies: decode_dependencies(&self.region.dependency_words()),
+            modules: modules(&self.region),
+            forgotten: header.forget.load(Ordering::Relaxed),
+            process: self.process,
+        })
     }
-    check_attached(launch, &region)?;
-    let header = region.header();
-    Ok(Ended {
-        end: region.end().ok().flatten(),
-        status,
-        messages: region.messages().0,
-        dropped: region.reports().saturating_sub(REPORTS_MAX),
-        threads: header.threads.load(Ordering::Relaxed),
-        dependencies: decode_dependencies(&region.dependency_words()),
-        modules: modules(&region),
-        forgotten: header.forget.load(Ordering::Relaxed),
-    })
 }
 
 /// Watches the memory of the program.
@@ -152,19 +246,6 @@ fn resident(pid: u32) -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-fn modules(region: &Region) -> Vec<Module> {
-    let entries = (0..region.modules()).map(|ix| region.module(ix));
-    entries
-        .map(|entry| Module {
-            path: String::from_utf8_lossy(&entry.path[..usize::from(entry.path_bytes)]).into_owned(),
-            start: entry.start,
-            end: entry.end,
-            bias: entry.bias,
-            build_id: entry.build_id[..usize::from(entry.build_id_bytes)].to_vec(),
-        })
-        .collect()
-}
-
 /// The runtime may have refused, or may never have been there.
 fn check_attached(launch: &Launch, region: &Region) -> Result<(), Refusal> {
     match region.header().state.load(Ordering::Acquire) {
@@ -177,10 +258,14 @@ fn check_attached(launch: &Launch, region: &Region) -> Result<(), Refusal> {
                 .map_or("it does not say why", |message| message.text.as_str());
             Err(Refusal(format!("the runtime in {} gave up: {reason}", launch.program.display())))
         }
-        state::NONE => Err(Refusal(format!(
-            "no instrumented program was run by {}, so nothing was looked at; build it with `raddle cc`",
-            launch.program.display()
-        ))),
+        state::NONE => Err(unattached(launch)),
         _ => Ok(()),
     }
+}
+
+fn unattached(launch: &Launch) -> Refusal {
+    Refusal(format!(
+        "no instrumented program was run by {}, so nothing was looked at; build it with `raddle cc`",
+        launch.program.display()
+    ))
 }

@@ -5,6 +5,8 @@ use memchr::memmem;
 use object::{Object, ObjectSection, SectionFlags, elf};
 use raddle_trace::schedule::{Head, RunOptions};
 use siphasher::sip::SipHasher13;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
@@ -60,10 +62,10 @@ const SECRETS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL
 /// Variables that describe the terminal, the shell or us.
 const OURS: [&str; 8] = ["PWD", "OLDPWD", "SHLVL", "_", "TERM", "PATH", "HOME", "USER"];
 
-/// The variables of this process's environment that may matter to the program: some are known to matter, the others are
+/// The variables of the program's environment that may matter to it: some are known to matter, the others are
 /// those whose names occur in it (whoever calls `getenv` names the variable).
-fn environment(program: &Path) -> Vec<(String, String)> {
-    let map = map(program);
+fn environment(launch: &Launch) -> Vec<(String, String)> {
+    let map = map(&launch.program);
     let named_in_program = |name: &str| {
         let text = format!("{name}\0");
         map.as_ref().is_some_and(|map| memmem::find(map, text.as_bytes()).is_some())
@@ -75,12 +77,12 @@ fn environment(program: &Path) -> Vec<(String, String)> {
         let ours = OURS.contains(&name) || name.starts_with("RADDLE_") || name == "LD_PRELOAD";
         !secret && !ours && (known || named_in_program(name))
     };
-    let mut found: Vec<(String, String)> = std::env::vars_os()
+    let all: BTreeMap<OsString, OsString> =
+        std::env::vars_os().chain(launch.environment.iter().cloned()).collect();
+    all.into_iter()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| matters(name))
-        .collect();
-    found.sort();
-    found
+        .collect()
 }
 
 /// A path as a schedule has it: relative if it lies below the root.
@@ -106,7 +108,7 @@ pub fn head(launch: &Launch, options: RunOptions, seed: u64, root: &Path) -> Hea
         program: written(&launch.program, root),
         arguments: launch.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         folder: written(&folder, root),
-        environment: environment(&launch.program),
+        environment: environment(launch),
         build_id,
         code_id,
         sources: compiled.sources.iter().map(|source| written(source, root)).collect(),

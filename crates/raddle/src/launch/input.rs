@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
@@ -47,6 +48,17 @@ impl StandardInput {
             }
             FileType::Fifo | FileType::Socket => StandardInput::Pipe(Arc::default()),
             FileType::CharacterDevice if is_null_device(&found) => StandardInput::Nothing,
+            _ => StandardInput::Unknown,
+        }
+    }
+
+    /// What another process was given, by the path of its descriptor in `/proc`. Only a file can be read a second time.
+    pub fn of_process(descriptor: &Path) -> StandardInput {
+        let Ok(found) = std::fs::metadata(descriptor) else { return StandardInput::Nothing };
+        let is_null = std::fs::read_link(descriptor).is_ok_and(|target| target == Path::new("/dev/null"));
+        match File::open(descriptor) {
+            Ok(file) if found.is_file() => StandardInput::File { file: Arc::new(file), start: 0 },
+            _ if is_null => StandardInput::Nothing,
             _ => StandardInput::Unknown,
         }
     }

@@ -6,8 +6,9 @@
 //! front of the C library), those with another sanitizer's runtime (both want the same functions), and those for
 //! another processor.
 //!
-//! A script is none of these. It is started as it is, and the first instrumented program that it starts is the one that
-//! is recorded: that is what wrapper scripts (libtool's, for example) are for.
+//! A script is none of these, and neither is a *launcher*: a program without threads of its own, such as `make`, `env` or
+//! `timeout`. They are started as they are, and the instrumented programs that they start are observed
+//! ([`super::following`]).
 
 use crate::compiler::Refusal;
 use crate::compiler::choice;
@@ -17,12 +18,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What a program brings along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carries {
     /// The runtime is part of the executable or linked to it.
+    #[default]
     Runtime,
-    /// An ordinary dynamic program.
+    /// An ordinary dynamic program that makes threads.
     Nothing,
+    /// An ordinary dynamic program that does not make threads itself.
+    Launcher,
     /// Not a binary: its interpreter runs it.
     Script,
 }
@@ -56,7 +60,7 @@ pub fn inspect(path: &Path) -> Result<Carries, Refusal> {
     let map = unsafe { memmap2::Mmap::map(&file) }
         .map_err(|error| Refusal(format!("cannot read {shown}: {error}")))?;
     let carries = inspect_bytes(&map).map_err(|problem| Refusal(format!("{shown} {problem}")))?;
-    if carries == Carries::Nothing && mode & 0o6000 != 0 {
+    if matches!(carries, Carries::Nothing | Carries::Launcher) && mode & 0o6000 != 0 {
         return Err(Refusal(format!(
             "{shown} runs with another user's rights, so nothing can be loaded into it; record a copy without the set-user-id bit"
         )));
@@ -109,8 +113,21 @@ fn inspect_bytes(bytes: &[u8]) -> Result<Carries, String> {
                 .into(),
         );
     }
-    Ok(if ours || needs("libraddle_rt") { Carries::Runtime } else { Carries::Nothing })
+    let makes_threads = file
+        .dynamic_symbols()
+        .filter(|symbol| symbol.is_undefined())
+        .filter_map(|symbol| symbol.name().ok())
+        .any(|name| THREAD_MAKERS.iter().any(|maker| name.starts_with(maker)));
+    Ok(match ours || needs("libraddle_rt") {
+        true => Carries::Runtime,
+        false if makes_threads => Carries::Nothing,
+        false => Carries::Launcher,
+    })
 }
+
+/// Beginnings of the names of functions with which programs make threads: POSIX, C11, C++, OpenMP.
+const THREAD_MAKERS: [&str; 5] =
+    ["pthread_create", "thrd_create", "_ZNSt6thread15_M_start_thread", "GOMP_", "__kmpc_"];
 
 fn machine(bytes: &[u8]) -> Option<u16> {
     Some(u16::from_le_bytes([*bytes.get(18)?, *bytes.get(19)?]))

@@ -7,6 +7,7 @@
 pub mod demo;
 pub mod detecting;
 pub mod exploring;
+pub mod following;
 pub mod identity;
 pub mod input;
 pub mod inspect;
@@ -21,7 +22,9 @@ pub mod target;
 
 use crate::compiler::Refusal;
 use crate::runtime_files::RuntimeFiles;
+use following::Follow;
 use input::StandardInput;
+use inspect::Carries;
 use raddle_trace::region::{Region, RegionConfig};
 use raddle_wire::region::ENV_REGION;
 use std::ffi::OsString;
@@ -55,6 +58,7 @@ pub enum Streams {
 pub struct Launch {
     /// Path of the program, found in `PATH` already.
     pub program: PathBuf,
+    pub carries: Carries,
     pub arguments: Vec<OsString>,
     /// Start it with addresses that are the same each time.
     pub fixed_addresses: bool,
@@ -69,6 +73,10 @@ pub struct Launch {
     pub output_to_error: bool,
     /// Files that it was compiled of, and what with, if Raddle did it.
     pub compiled: Option<Compiled>,
+    /// Which of the processes that it starts are observed as well.
+    pub follow: Follow,
+    /// It is not observed itself: only what it starts matters.
+    pub passed_through: bool,
 }
 
 /// How Raddle compiled a program.
@@ -80,6 +88,17 @@ pub struct Compiled {
 }
 
 impl Launch {
+    /// The same, followed into the processes that it starts. A launcher or script, into which nobody wants the runtime loaded, is
+    /// passed through.
+    pub fn following(mut self, follow: Follow, target: &target::Target) -> Launch {
+        let starts_others = matches!(self.carries, Carries::Launcher | Carries::Script);
+        self.follow = follow;
+        if follow != Follow::No && starts_others && !target.preload {
+            (self.preload, self.passed_through) = (follow == Follow::All, follow != Follow::All);
+        }
+        self
+    }
+
     /// Program and arguments, for the trace and for messages.
     pub fn words(&self) -> Vec<String> {
         std::iter::once(self.program.as_os_str())

@@ -1,5 +1,6 @@
 //! What the user wants to run: source files, or a program behind `--`.
 
+use super::following::Follow;
 use super::inspect::{self, Carries};
 use super::{Compiled, Launch};
 use crate::compiler::{Refusal, single};
@@ -21,10 +22,18 @@ pub struct Target {
     /// Run with the same addresses each time (as `setarch -R` does).
     #[arg(long)]
     pub fixed_addresses: bool,
-    /// Load the runtime also into scripts' interpreters. It is loaded into every other program that was not built by
-    /// `raddle cc`, where it sees synchronisation but no memory accesses.
+    /// Load the runtime also into scripts' interpreters and into programs that make no threads themselves. It is loaded into
+    /// every other program that was not built by `raddle cc`, where it sees synchronisation but no memory accesses.
     #[arg(long)]
     pub preload: bool,
+}
+
+/// Argument of the commands that look at a whole tree of processes.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct FollowArgs {
+    /// Which of the processes that the program starts are observed as well.
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
+    pub follow: Follow,
 }
 
 impl Target {
@@ -56,11 +65,12 @@ impl Target {
         let carries = inspect::inspect(&program)?;
         let preload = match carries {
             Carries::Runtime => false,
-            Carries::Nothing => true,
+            Carries::Nothing | Carries::Launcher => true,
             Carries::Script => self.preload,
         };
         Ok(Launch {
             program,
+            carries,
             arguments,
             fixed_addresses: self.fixed_addresses,
             preload,
