@@ -111,6 +111,8 @@ pub enum Attempt {
     TooManyThreads,
     /// There was no time left for it.
     OutOfTime,
+    /// The user stopped Raddle before it could be tried to the end.
+    Interrupted,
     /// The run has more visible operations than are replayed one by one.
     TooLong { steps: u64 },
     /// The disk or another limit kept the schedule from being stored.

@@ -13,6 +13,7 @@ pub mod wording;
 pub use explain::{explain, grades};
 pub use listing::list;
 pub use sources::Sources;
+pub use stack::call;
 pub use summary::Summary;
 pub use terminal::{Style, render};
 pub use wording::English;

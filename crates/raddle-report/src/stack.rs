@@ -36,7 +36,8 @@ fn as_u64(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-fn call(frame: &Frame) -> String {
+/// One call: the function and its place.
+pub fn call(frame: &Frame) -> String {
     match (&frame.function, &frame.file, &frame.raw) {
         (Some(function), Some(_), _) => format!("{} at {}", name(function), place(frame)),
         (Some(function), None, Some(raw)) => format!("{} ({})", name(function), name(raw)),

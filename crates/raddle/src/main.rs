@@ -5,6 +5,7 @@ mod compiler;
 mod detector_options;
 mod evidence;
 mod hunt;
+mod interrupt;
 mod launch;
 mod online;
 mod output;

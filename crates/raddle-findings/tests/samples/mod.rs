@@ -210,6 +210,7 @@ impl Sampler<'_> {
             Attempt::NotAgain { shown: 1, replays: 2 },
             Attempt::TooManyThreads,
             Attempt::OutOfTime,
+            Attempt::Interrupted,
             Attempt::TooLong { steps: 1 << 40 },
             Attempt::NotStored { why: self.s() },
         ];
@@ -218,7 +219,10 @@ impl Sampler<'_> {
                 Attempt::Diverged { .. } | Attempt::Standstill { .. } | Attempt::Ended { .. } => {}
                 Attempt::TimedOut { .. } | Attempt::OtherMemory | Attempt::OtherDeadlock { .. } => {}
                 Attempt::Ordered | Attempt::NotAgain { .. } | Attempt::TooManyThreads => {}
-                Attempt::OutOfTime | Attempt::TooLong { .. } | Attempt::NotStored { .. } => {}
+                Attempt::OutOfTime
+                | Attempt::Interrupted
+                | Attempt::TooLong { .. }
+                | Attempt::NotStored { .. } => {}
             }
         }
         all

@@ -161,6 +161,7 @@ pub(super) fn attempt(attempt: &Attempt) -> String {
             "not replayed: the program has more threads than a replay can follow".to_owned()
         }
         Attempt::OutOfTime => "not replayed: no time was left".to_owned(),
+        Attempt::Interrupted => "not replayed to the end: Raddle was interrupted".to_owned(),
         Attempt::TooLong { steps } => {
             format!("not replayed: the run has {}, too many to replay one by one", count(*steps, "step"))
         }

@@ -1,16 +1,17 @@
 //! `raddle hunt`: the main job, as a pipeline. Each step is somebody else's work: record, predict, confirm, report.
 
 use super::record::{What, sentence, show_messages};
-use super::{Ctx, Exit, StatusArgs};
+use super::{Ctx, Exit, StatusArgs, show_standing};
 use crate::detector_options::DetectorOptions;
 use crate::hunt::confirm::confirm_all;
 use crate::hunt::detectors::Detectors;
 use crate::hunt::visibility::Sight;
 use crate::hunt::{Hunt, Witnessed, crashes, unordered};
+use crate::interrupt;
 use crate::launch::identity;
 use crate::launch::input::StandardInput;
 use crate::launch::recording::{Recording, record};
-use crate::launch::target::{FollowArgs, Target};
+use crate::launch::target::{Target, TreeArgs};
 use crate::launch::{Launch, steering};
 use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
@@ -24,7 +25,6 @@ use raddle_wire::region::option;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Runs a program once, predicts what other interleavings of the same events would do, replays each prediction, and
@@ -48,7 +48,7 @@ pub struct Args {
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
-    follow: FollowArgs,
+    tree: TreeArgs,
     /// The store: the folder in which findings, their schedules and the trace are kept.
     #[arg(long, value_name = "DIR", default_value = raddle_findings::store::FOLDER)]
     keep: PathBuf,
@@ -91,7 +91,7 @@ const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Pct { depth: 3 },
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let wanted = args.told.chosen(&args.with)?;
     let mut reporter = Reporter::new("hunt", &args.output, Stream::Stdout, ctx)?;
-    let mut launch = args.target.launch()?.following(args.follow.follow, &args.target);
+    let mut launch = args.target.launch()?.with_tree(&args.tree, &args.target);
     launch.input = StandardInput::of_this_process();
     launch.output_to_error = args.output.owns_stdout();
     let store = Store::at(&args.keep);
@@ -102,7 +102,12 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut found: Vec<(Launch, Witnessed)> = Vec::new();
     let mut unexplored: Vec<String> = Vec::new();
     let mut statuses = Vec::new();
+    let (mut hunted_signal, mut halted) = (None, false);
+    interrupt::watch()?;
     for number in 0..args.runs.max(1) {
+        if interrupt::signal().is_some() {
+            break;
+        }
         let mut what = args.what.clone();
         let mut name = args.target.name();
         if number > 0 {
@@ -114,6 +119,8 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         let run = work.hunt_in(&launch, &what, &path)?;
         found.extend(run.found);
         statuses.push(run.status);
+        hunted_signal = hunted_signal.or(run.signal);
+        halted |= run.halted;
         for note in run.unexplored {
             if !unexplored.contains(&note) {
                 unexplored.push(note);
@@ -136,8 +143,13 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             );
         }
     }
-    let failed = args.status.failed(&statuses, ctx);
-    Ok(reporter.finish(launch.words())?.or_failed(failed))
+    let interrupted = hunted_signal.or_else(interrupt::signal);
+    let exit = reporter.finish(launch.words())?;
+    if let (Some(signal), Exit::Clean) = (interrupted, exit) {
+        return Ok(Exit::Status(interrupt::status(signal)));
+    }
+    let failed = halted || args.status.failed(&statuses, ctx);
+    Ok(exit.or_failed(failed))
 }
 
 /// What one recorded run led to.
@@ -146,6 +158,10 @@ struct Hunted {
     found: Vec<(Launch, Witnessed)>,
     unexplored: Vec<String>,
     status: ExitStatus,
+    /// A signal that came while the program ran.
+    signal: Option<i32>,
+    /// Raddle had to end a process.
+    halted: bool,
 }
 
 impl Hunted {
@@ -173,7 +189,16 @@ impl Work<'_> {
         let ctx = self.ctx;
         let config = what.config();
         let recorded = record(launch, &config, path, ctx)?;
-        let mut hunted = Hunted { found: Vec::new(), unexplored: Vec::new(), status: recorded.status };
+        let mut hunted = Hunted {
+            found: Vec::new(),
+            unexplored: Vec::new(),
+            status: recorded.status,
+            signal: interrupt::program_ended(),
+            halted: recorded.recordings.iter().any(|recording| recording.halt.is_some()),
+        };
+        if hunted.signal.is_some() && !ctx.quiet {
+            eprintln!("raddle: interrupted; looking at what the run has shown (interrupt again to stop)");
+        }
         for recording in &recorded.recordings {
             show_messages(recording, ctx);
             if !ctx.quiet {
@@ -221,19 +246,20 @@ impl Work<'_> {
                 .workers
                 .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
         };
-        let stop = AtomicBool::new(false);
         let mut namer = Namer::of(&trace);
-        let confirmed = confirm_all(&hunt, &trace, &prediction, &mut namer, &stop, ctx, &|done, total| {
+        let confirmed = confirm_all(&hunt, &trace, &prediction, &mut namer, ctx, &|done, total| {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
         })?;
         bar.finish_and_clear();
 
         let mut found = Vec::new();
-        found.extend(crashes::crash(&hunt, recording, path, &mut namer, ctx)?);
+        found.extend(crashes::crash(&hunt, recording, &mut namer, ctx)?);
         let detectors = Detectors { names: wanted, told: &args.told };
         found.extend(detectors.run(&hunt, path, &mut namer, ctx)?);
         found.extend(confirmed);
+        found.extend(crashes::stuck(&hunt, recording, &found, &mut namer, ctx)?);
+        show_standing(recording.halt, recording.end.as_ref(), &recording.modules);
         hunted.unexplored.extend(prediction.unexplored.iter().map(ToString::to_string));
         // What follows reads the trace once more, from its file.
         let mut sight = Sight::of_trace(&trace.tables.modules);

@@ -17,6 +17,10 @@ pub mod scheme;
 pub mod trace;
 
 use crate::compiler::choice::Language;
+use crate::launch::halting::Halt;
+use raddle_findings::naming::Namer;
+use raddle_trace::crash::End;
+use raddle_trace::tables::Module;
 use std::io::IsTerminal;
 use std::process::ExitStatus;
 
@@ -61,6 +65,18 @@ impl StatusArgs {
             eprintln!("raddle: the program {}{hint}", crate::launch::process::describe(*status));
         }
         failed.is_some()
+    }
+}
+
+/// Where the threads of a run stood whose time was up.
+pub fn show_standing(halt: Option<Halt>, end: Option<&End>, modules: &[Module]) {
+    let (Some(Halt::TimedOut), Some(end)) = (halt, end) else { return };
+    let mut namer = Namer::new(modules);
+    for thread in end.threads() {
+        let stack = namer.call_stack(&thread.frames);
+        let frame = stack.iter().find(|frame| !frame.library).or(stack.first());
+        let place = frame.map_or_else(|| "an unknown place".to_owned(), raddle_report::call);
+        eprintln!("raddle: note: thread {} stood at {place}", thread.name);
     }
 }
 

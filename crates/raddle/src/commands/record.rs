@@ -1,12 +1,12 @@
 //! `raddle record`: run a program once and keep a trace of what its threads did.
 
-use super::{Ctx, Exit};
+use super::{Ctx, Exit, show_standing};
 use crate::compiler::Refusal;
 use crate::launch::demo;
 use crate::launch::following::Process;
 use crate::launch::process::{describe, shell_status};
 use crate::launch::recording::{Recording, record};
-use crate::launch::target::{FollowArgs, Target};
+use crate::launch::target::{Target, TreeArgs};
 use anyhow::Context;
 use raddle_explore::Strategy;
 use raddle_trace::region::{MessageLevel, RegionConfig};
@@ -30,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
-    follow: FollowArgs,
+    tree: TreeArgs,
     /// Where the trace goes (default: NAME.trace in this folder).
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
@@ -175,7 +175,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return record_demo(&args, ctx);
     }
     let path = args.output.unwrap_or_else(|| PathBuf::from(format!("{}.trace", args.target.name())));
-    let launch = args.target.launch()?.following(args.follow.follow, &args.target);
+    let launch = args.target.launch()?.with_tree(&args.tree, &args.target);
     let recorded = record(&launch, &args.what.config(), &path, ctx)?;
     for recording in &recorded.recordings {
         show_messages(recording, ctx);
@@ -183,6 +183,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             eprintln!("{}", json(recording));
         } else if !ctx.quiet || recording.summary.ending.cut.is_some() {
             eprintln!("raddle: {}", sentence(recording));
+            show_standing(recording.halt, recording.end.as_ref(), &recording.modules);
         }
     }
     if let Some(followed) = recorded.followed.filter(|_| !ctx.quiet && !args.json) {
@@ -215,7 +216,7 @@ pub fn sentence(recording: &Recording) -> String {
         summary.ending.events,
         summary.ending.threads,
         summary.written.bytes.div_ceil(1024),
-        describe(recording.status)
+        recording.ending()
     )
 }
 

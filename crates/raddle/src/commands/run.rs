@@ -1,13 +1,15 @@
 //! `raddle run`: detect errors while the program runs.
 
 use super::record::STEPS_UNKNOWN;
-use super::{Ctx, Exit, StatusArgs};
+use super::{Ctx, Exit, StatusArgs, show_standing};
 use crate::evidence::ending;
 use crate::hunt::visibility::Sight;
+use crate::interrupt;
 use crate::launch::detecting::{Audience, Detected, Ended, detect};
 use crate::launch::following::Process;
+use crate::launch::halting::Halt;
 use crate::launch::process::describe;
-use crate::launch::target::{FollowArgs, Target};
+use crate::launch::target::{Target, TreeArgs};
 use crate::online::finding::{NAME, finding};
 use crate::online::lock_order::lock_orders;
 use crate::online::options::{self, Options};
@@ -42,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
-    follow: FollowArgs,
+    tree: TreeArgs,
     /// End the program at the first report.
     #[arg(long)]
     halt_on_error: bool,
@@ -134,13 +136,15 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     for path in &options.suppressions {
         reporter.suppressions.extend(Suppressions::read(path).map_err(anyhow::Error::from_boxed)?);
     }
-    let mut launch = args.target.launch()?.following(args.follow.follow, &args.target);
+    let mut launch = args.target.launch()?.with_tree(&args.tree, &args.target);
     launch.output_to_error = args.output.owns_stdout();
     let config = args.config(&options);
     let memory_max = args.memory_limit.or(options.memory_limit_mb).map(|mib| mib << 20);
     reporter.silent |= !options.report_bugs;
     let mut listener = Listener { reporter, known: HashMap::new(), args: &args, options, ctx };
+    interrupt::watch()?;
     let detected = detect(&launch, &config, args.trace.as_deref(), memory_max, &mut listener)?;
+    let interrupted = interrupt::program_ended();
     let mut cut = false;
     for (number, ended) in (1..).zip(&detected.processes) {
         let mut namer = Namer::new(&ended.modules);
@@ -150,9 +154,16 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             listener.hear(number, cycle, &ended.modules);
         }
         if let Some(End::Crash(report)) = &ended.end {
-            let crash = ending::crash(report, NAME, Basis::observed(), &mut namer);
-            listener.hear(number, crash, &ended.modules);
+            let finding = match ended.halt {
+                None => Some(ending::crash(report, NAME, Basis::observed(), &mut namer)),
+                Some(Halt::Stuck) => Some(ending::stuck(report, NAME, &mut namer)),
+                Some(Halt::TimedOut) => None,
+            };
+            if let Some(finding) = finding {
+                listener.hear(number, finding, &ended.modules);
+            }
         }
+        show_standing(ended.halt, ended.end.as_ref(), &ended.modules);
         show_messages(ended, ctx);
     }
     let Listener { reporter, options, .. } = listener;
@@ -173,12 +184,16 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             }
         }
     }
-    let failed = args.status.failed(&[detected.status], ctx);
+    let halted = detected.processes.iter().any(|ended| ended.halt.is_some());
+    let failed = halted || args.status.failed(&[detected.status], ctx);
     let found = !reporter.shown.is_empty() && options.report_bugs;
     let exit = reporter.finish(launch.words())?;
     Ok(match (found, options.exitcode) {
         (true, Some(status)) => Exit::Status(status),
         (false, _) if !options.report_bugs => Exit::Clean,
+        (false, _) if interrupted.is_some() => {
+            Exit::Status(interrupt::status(interrupted.unwrap_or_default()))
+        }
         _ => exit.or_failed(failed),
     })
 }
@@ -316,7 +331,7 @@ fn summary(detected: &Detected, reporter: &Reporter<'_>, preloaded: bool) {
                 "raddle: {}{dropped}; {who} had {} thread{plural} and {}",
                 reporter.summary(),
                 ended.threads,
-                describe(ended.status)
+                ended.halt.map_or_else(|| describe(ended.status), |halt| halt.describe().to_owned())
             );
         }
         _ => eprintln!("raddle: {}{dropped}; the program {}", reporter.summary(), describe(detected.status)),

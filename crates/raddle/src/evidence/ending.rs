@@ -35,6 +35,21 @@ pub fn crash(report: &CrashReport, by: &str, basis: Basis, namer: &mut Namer) ->
     Finding::about(kind, by, basis, Vec::new(), parties, detail)
 }
 
+/// A run in which no thread could ever go on. `report` was written when Raddle ended it.
+pub fn stuck(report: &CrashReport, by: &str, namer: &mut Namer) -> Finding {
+    let mut parties = Vec::new();
+    for thread in &report.threads {
+        let stack = namer.call_stack(&thread.frames);
+        let object = match thread.waits {
+            Some(RawWait::Call { argument, .. }) if argument != 0 => Some(namer.data(argument)),
+            _ => None,
+        };
+        let action = Action::Waits { wait: Wait::Futex, object, holder: None, operation: String::new() };
+        parties.push(Party::new(named(thread, &stack), action, stack));
+    }
+    Finding::about(Kind::BlockedThread, by, Basis::observed(), Vec::new(), parties, Detail::None)
+}
+
 /// A crash of which nothing is known but the signal.
 pub fn bare_crash(signal: i32, by: &str, basis: Basis) -> Finding {
     let detail = Detail::Crash { signal, assertion: None, address: None };

@@ -4,6 +4,7 @@
 use super::judge::{Judged, judge};
 use super::replaying::{self, Rebuild};
 use crate::commands::Ctx;
+use crate::interrupt;
 use crate::launch::Streams;
 use crate::launch::steering::Then;
 use anyhow::Context;
@@ -41,6 +42,7 @@ pub fn verify(
     for shown in 0..replays {
         match judge(&launch, &stored, Then::RoundRobin, Streams::Silent, timeout, ctx)? {
             Judged::Shown(how) => last = Some(how),
+            _ if interrupt::signal().is_some() => return Ok(Err(Attempt::Interrupted)),
             Judged::Not(_) | Judged::Followed(_) => return Ok(Err(Attempt::NotAgain { shown, replays })),
         }
     }

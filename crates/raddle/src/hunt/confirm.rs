@@ -9,6 +9,7 @@ use super::{Hunt, Witnessed};
 use crate::commands::Ctx;
 use crate::evidence::judge::{Judged, judge};
 use crate::evidence::verify::verify;
+use crate::interrupt;
 use crate::launch::Streams;
 use crate::launch::steering::Then;
 use raddle_findings::naming::Namer;
@@ -18,7 +19,7 @@ use raddle_trace::MemoryTrace;
 use raddle_trace::schedule::Schedule;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Candidates of one id that are tried: what four pairs of accesses at the same places do not show, a fifth hardly will.
@@ -37,7 +38,6 @@ pub fn confirm_all(
     trace: &MemoryTrace,
     prediction: &Prediction,
     namer: &mut Namer,
-    stop: &AtomicBool,
     ctx: &Ctx,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> anyhow::Result<Vec<Witnessed>> {
@@ -48,7 +48,7 @@ pub fn confirm_all(
     std::thread::scope(|scope| {
         for _ in 0..hunt.workers.max(1) {
             scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
+                loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(group) = groups.get(at) else { break };
                     match confirm(hunt, trace, prediction, group, ctx) {
@@ -108,6 +108,10 @@ fn confirm(
                 attempts.push(Attempt::OutOfTime);
                 break 'group;
             }
+            if interrupt::signal().is_some() {
+                attempts.push(Attempt::Interrupted);
+                break 'group;
+            }
             let schedule = schedule_of(hunt, trace, prediction, candidate, witness);
             let attempt =
                 match judge(hunt.launch, &schedule, Then::RoundRobin, Streams::Silent, hunt.timeout, ctx)? {
@@ -115,6 +119,8 @@ fn confirm(
                         Ok(shown) => return Ok(Tried { candidate: number, witness, outcome: Ok(shown) }),
                         Err(attempt) => attempt,
                     },
+                    // It did not end by itself.
+                    Judged::Not(_) if interrupt::signal().is_some() => Attempt::Interrupted,
                     Judged::Not(attempt) => attempt,
                     Judged::Followed(status) => Attempt::Ended { how: crate::evidence::judge::ended(status) },
                 };

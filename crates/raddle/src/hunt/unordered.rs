@@ -19,6 +19,7 @@ use crate::commands::Ctx;
 use crate::commands::detect::detect;
 use crate::evidence::replaying::{self, Rebuild};
 use crate::evidence::verify::REPLAYS;
+use crate::interrupt;
 use crate::launch::recording::record_silently;
 use crate::launch::{Launch, steering};
 use raddle_detect::detectors::hb11;
@@ -53,7 +54,7 @@ pub fn races(
             || known.iter().any(|other| other.finding.id == id && other.finding.grade() == Grade::Confirmed)
     };
     findings.retain(|finding| !confirmed(&finding.id) && places(finding).is_some());
-    if findings.is_empty() {
+    if findings.is_empty() || interrupt::signal().is_some() {
         return Ok(Vec::new());
     }
     for finding in &mut findings {
@@ -87,6 +88,10 @@ pub fn races(
             Some(before) => &before & &again,
             None => again,
         });
+    }
+    if interrupt::signal().is_some() {
+        // The replays were cut off: nothing is known.
+        return Ok(Vec::new());
     }
     let shown = shown.unwrap_or_default();
     let mut found = Vec::new();

@@ -1,6 +1,7 @@
 //! Running a program under online detection and listening to what its runtime reports.
 
 use super::following::{Follower, GRACE, Process};
+use super::halting::{Halt, Warden};
 use super::recording::{ended_as, numbered};
 use super::steering::modules;
 use super::{Launch, Streams, create_region, process};
@@ -38,6 +39,8 @@ pub struct Ended {
     pub modules: Vec<Module>,
     /// How often accesses were forgotten because there was too much memory in use.
     pub forgotten: u32,
+    /// Why Raddle ended it, if it did.
+    pub halt: Option<Halt>,
 }
 
 /// What came of running a program.
@@ -79,7 +82,7 @@ pub fn detect(
     let running = process::start(launch, &region, Streams::Inherited)?;
     let (done, is_done) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
-        let status = running.wait(None);
+        let status = running.wait(|| ());
         // Nobody listens any more only if hearing failed.
         let _ = done.send(());
         status
@@ -112,6 +115,7 @@ pub fn detect(
             match gone {
                 true => ended.push(listening),
                 false => {
+                    listening.warden.look(&listening.region);
                     listening.limit(memory_max);
                     still.push(listening);
                 }
@@ -149,6 +153,7 @@ struct Listening {
     /// Reports that have been heard.
     heard: usize,
     limiter: MemoryLimiter,
+    warden: Warden,
 }
 
 impl Listening {
@@ -164,7 +169,8 @@ impl Listening {
         let collector = trace
             .map(|path| Collector::start(Arc::clone(&region), &numbered(path, number), program))
             .transpose()?;
-        Ok(Listening { number, region, collector, process, heard: 0, limiter: MemoryLimiter::default() })
+        let (limiter, warden) = (MemoryLimiter::default(), Warden::new(launch.run_timeout));
+        Ok(Listening { number, region, collector, process, heard: 0, limiter, warden })
     }
 
     /// Hands over what was reported since the last time.
@@ -212,6 +218,7 @@ impl Listening {
             modules: modules(&self.region),
             forgotten: header.forget.load(Ordering::Relaxed),
             process: self.process,
+            halt: self.warden.halted(),
         })
     }
 }

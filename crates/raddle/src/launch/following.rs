@@ -60,6 +60,7 @@ impl Process {
             environment: environment(&folder.join("environ")),
             input: StandardInput::of_process(&folder.join("fd/0")),
             output_to_error: above.output_to_error,
+            run_timeout: above.run_timeout,
             ..Launch::default()
         };
         Some(Process { pid, started_by: ancestors(pid), launch })

@@ -8,6 +8,7 @@ pub mod demo;
 pub mod detecting;
 pub mod exploring;
 pub mod following;
+pub mod halting;
 pub mod identity;
 pub mod input;
 pub mod inspect;
@@ -30,6 +31,8 @@ use raddle_wire::region::ENV_REGION;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use target::{Target, TreeArgs};
 
 /// The memory shared with the program, or what to do to get it.
 pub fn create_region(config: &RegionConfig) -> Result<Region, Refusal> {
@@ -77,6 +80,8 @@ pub struct Launch {
     pub follow: Follow,
     /// It is not observed itself: only what it starts matters.
     pub passed_through: bool,
+    /// How long a process may run; none: for ever.
+    pub run_timeout: Option<Duration>,
 }
 
 /// How Raddle compiled a program.
@@ -88,13 +93,14 @@ pub struct Compiled {
 }
 
 impl Launch {
-    /// The same, followed into the processes that it starts. A launcher or script, into which nobody wants the runtime loaded, is
-    /// passed through.
-    pub fn following(mut self, follow: Follow, target: &target::Target) -> Launch {
+    /// The same as one of a tree of processes. A launcher or script, into which nobody wants the runtime loaded, is passed
+    /// through.
+    pub fn with_tree(mut self, tree: &TreeArgs, target: &Target) -> Launch {
         let starts_others = matches!(self.carries, Carries::Launcher | Carries::Script);
-        self.follow = follow;
-        if follow != Follow::No && starts_others && !target.preload {
-            (self.preload, self.passed_through) = (follow == Follow::All, follow != Follow::All);
+        self.follow = tree.follow;
+        self.run_timeout = tree.run_timeout();
+        if tree.follow != Follow::No && starts_others && !target.preload {
+            (self.preload, self.passed_through) = (tree.follow == Follow::All, tree.follow != Follow::All);
         }
         self
     }

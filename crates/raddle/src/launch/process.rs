@@ -11,6 +11,7 @@
 //! whole foreground group.
 
 use super::{Launch, Streams};
+use crate::interrupt;
 use crate::runtime_files::RuntimeFiles;
 use anyhow::Context;
 use raddle_trace::region::Region;
@@ -66,12 +67,28 @@ pub fn start(launch: &Launch, region: &Region, streams: Streams) -> anyhow::Resu
 }
 
 impl Running {
-    /// Waits for the program to end; after `timeout` it is ended.
-    pub fn wait(mut self, timeout: Option<Duration>) -> anyhow::Result<ExitStatus> {
-        let status = match timeout {
-            None => self.child.wait(),
-            Some(timeout) => wait_within(&mut self.child, timeout),
-        };
+    /// Waits for the program to end. `look` is called now and then.
+    pub fn wait(mut self, mut look: impl FnMut()) -> anyhow::Result<ExitStatus> {
+        let status = wait_while(&mut self.child, |_| {
+            look();
+            Ok(())
+        });
+        self.done(status)
+    }
+
+    /// Waits for a program that nobody watches; after `timeout` it is ended, and when Raddle is to stop.
+    pub fn wait_within(mut self, timeout: Duration) -> anyhow::Result<ExitStatus> {
+        let started = Instant::now();
+        let status = wait_while(&mut self.child, |child| {
+            match started.elapsed() > timeout || interrupt::signal().is_some() {
+                true => child.kill(),
+                false => Ok(()),
+            }
+        });
+        self.done(status)
+    }
+
+    fn done(self, status: std::io::Result<ExitStatus>) -> anyhow::Result<ExitStatus> {
         let status = status.context("cannot wait for the program")?;
         self.signals.close();
         let _ = self.forwarding.join();
@@ -79,17 +96,16 @@ impl Running {
     }
 }
 
-fn wait_within(child: &mut Child, timeout: Duration) -> std::io::Result<ExitStatus> {
-    let started = Instant::now();
+fn wait_while(
+    child: &mut Child,
+    mut look: impl FnMut(&mut Child) -> std::io::Result<()>,
+) -> std::io::Result<ExitStatus> {
     let mut pause = Duration::from_micros(200);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if started.elapsed() > timeout {
-            child.kill()?;
-            return child.wait();
-        }
+        look(child)?;
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     }

@@ -1,6 +1,7 @@
 //! Recording one run of a program, and of the processes that it starts.
 
 use super::following::{Follower, GRACE, Process};
+use super::halting::{Halt, Warden};
 use super::{Launch, Streams, process};
 use crate::commands::Ctx;
 use crate::compiler::Refusal;
@@ -39,6 +40,15 @@ pub struct Recording {
     pub took: Duration,
     /// The process, if it is not the one that Raddle started.
     pub process: Option<Process>,
+    /// Why Raddle ended it, if it did.
+    pub halt: Option<Halt>,
+}
+
+impl Recording {
+    /// What became of the process, as the end of a sentence.
+    pub fn ending(&self) -> String {
+        self.halt.map_or_else(|| process::describe(self.status), |halt| halt.describe().to_owned())
+    }
 }
 
 /// What came of running a program.
@@ -56,7 +66,7 @@ pub fn record(launch: &Launch, config: &RegionConfig, path: &Path, ctx: &Ctx) ->
     check_address_space(config)?;
     let region = Arc::new(super::create_region(config)?);
     let mut follower = Follower::new(&region, config, launch);
-    let own = match launch.passed_through {
+    let mut own = match launch.passed_through {
         true => None,
         false => Some(Observed::start(&region, path, launch, None)?),
     };
@@ -72,8 +82,16 @@ pub fn record(launch: &Launch, config: &RegionConfig, path: &Path, ctx: &Ctx) ->
     let done = AtomicBool::new(false);
     let (status, others) = std::thread::scope(|scope| {
         let attending = scope.spawn(|| attend(&mut follower, path, usize::from(observed_itself), &done));
-        let progress = own.as_ref().map_or(&nothing, |own| own.collector.progress());
-        let status = with_progress(ctx, progress, || running.wait(None));
+        let (progress, mut watched) = match &mut own {
+            Some(own) => (own.collector.progress(), Some((&own.region, &mut own.warden))),
+            None => (&nothing, None),
+        };
+        let look = || {
+            if let Some((region, warden)) = &mut watched {
+                warden.look(region);
+            }
+        };
+        let status = with_progress(ctx, progress, || running.wait(look));
         done.store(true, Ordering::Release);
         (status, attending.join())
     });
@@ -108,7 +126,7 @@ pub fn record_silently(
             return Err(error);
         }
     };
-    let status = running.wait(Some(timeout))?;
+    let status = running.wait_within(timeout)?;
     let recording = own.finish(status)?;
     check_attached(launch, &recording.summary)?;
     Ok(recording)
@@ -121,6 +139,7 @@ struct Observed {
     path: PathBuf,
     process: Option<Process>,
     began: Instant,
+    warden: Warden,
 }
 
 impl Observed {
@@ -139,6 +158,7 @@ impl Observed {
             path: path.to_owned(),
             process,
             began: Instant::now(),
+            warden: Warden::new(launch.run_timeout),
         })
     }
 
@@ -153,7 +173,8 @@ impl Observed {
         let summary = self.collector.finish(status)?;
         let end = self.region.end().ok().flatten();
         let modules = super::steering::modules(&self.region);
-        Ok(Recording { summary, status, end, modules, took, process: self.process })
+        let halt = self.warden.halted();
+        Ok(Recording { summary, status, end, modules, took, process: self.process, halt })
     }
 }
 
@@ -185,6 +206,9 @@ fn attend(
         for (number, observed) in living.extract_if(.., gone) {
             let status = ended_as(&observed.region);
             finished.push((number, observed.finish(status)?));
+        }
+        for (_, observed) in &mut living {
+            observed.warden.look(&observed.region);
         }
         if program_is_done {
             let since: &mut Instant = done_since.get_or_insert_with(Instant::now);

@@ -74,7 +74,7 @@ fn find(launch: &Launch, seed: u64, timeout: Duration) -> anyhow::Result<Vec<Str
     let program = ProgramInfo { command: launch.words(), directory: String::new() };
     let collector = Collector::start(Arc::clone(&region), &path, program)?;
     let running = process::start(launch, &region, Streams::Silent)?;
-    let status = running.wait(Some(timeout))?;
+    let status = running.wait_within(timeout)?;
     collector.finish(status)?;
     shared_sites(raddle_trace::open(&path)?.as_mut())
 }

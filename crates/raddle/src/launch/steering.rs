@@ -2,6 +2,7 @@
 
 use super::{Launch, Streams};
 use crate::compiler::Refusal;
+use crate::interrupt;
 use crate::runtime_files::RuntimeFiles;
 use raddle_explore::Strategy;
 use raddle_trace::crash::End;
@@ -334,7 +335,7 @@ fn run_in(
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        if started.elapsed() > timeout + REPORT_TIMEOUT {
+        if started.elapsed() > timeout + REPORT_TIMEOUT || interrupt::signal().is_some() {
             let _ = child.kill();
             let _ = child.wait();
             break None;

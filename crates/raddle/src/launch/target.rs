@@ -6,6 +6,7 @@ use super::{Compiled, Launch};
 use crate::compiler::{Refusal, single};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments of every command that runs a program.
 #[derive(clap::Args, Clone, Debug)]
@@ -28,12 +29,26 @@ pub struct Target {
     pub preload: bool,
 }
 
-/// Argument of the commands that look at a whole tree of processes.
+/// Arguments of the commands that look at a whole tree of processes.
 #[derive(clap::Args, Clone, Copy, Debug)]
-pub struct FollowArgs {
+pub struct TreeArgs {
     /// Which of the processes that the program starts are observed as well.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     pub follow: Follow,
+    /// End a process after so many seconds, and say where its threads stood (default: 600 where CI is set in the environment,
+    /// otherwise none). A process whose threads can never go on is ended at once.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    run_timeout: Option<u64>,
+}
+
+/// Seconds that a run may take where nobody watches it.
+const RUN_TIMEOUT_IN_CI: u64 = 600;
+
+impl TreeArgs {
+    pub fn run_timeout(&self) -> Option<Duration> {
+        let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+        self.run_timeout.or(in_ci.then_some(RUN_TIMEOUT_IN_CI)).map(Duration::from_secs)
+    }
 }
 
 impl Target {
