@@ -73,7 +73,9 @@ pub fn record(launch: &Launch, config: &RegionConfig, path: &Path, ctx: &Ctx) ->
     let running = match process::start(launch, &region, Streams::Inherited) {
         Ok(running) => running,
         Err(error) => {
-            own.map(Observed::discard);
+            if let Some(own) = own {
+                own.discard();
+            }
             return Err(error);
         }
     };
