@@ -67,7 +67,12 @@ fn values_are_what_r5rs_says() {
         ("(do ((i 0 (+ i 1)) (s 0 (+ s i))) ((= i 5) s))", "10"),
         ("(let ((s 0)) (for-each (lambda (a b) (set! s (+ s (* a b)))) '(1 2) '(3 4)) s)", "11"),
         ("(list (empty? '()) (empty? '(1)))", "(#t #f)"),
+        ("(map + '(1 2) '(10 20) '(100 200))", "(111 222)"),
+        ("(let ((s 0)) (for-each (lambda (a b c) (set! s (+ s a b c))) '(1 2) '(3 4) '(5)) s)", "9"),
+        ("(list (map cdar '(((1 2)))) (cadddr '(1 2 3 4)))", "(((2)) 4)"),
+        ("(list (char-ci<? #\\a #\\B) (string-ci>=? \"a\" \"B\"))", "(#t #f)"),
         // escapes
+        ("(call/cc procedure?)", "#t"),
         ("(call/cc (lambda (k) (+ 1 (k 42))))", "42"),
         ("(+ 1 (call/cc (lambda (k) 2)))", "3"),
         ("(call-with-current-continuation (lambda (exit) (for-each (lambda (x) (if (negative? x) (exit x))) '(1 -3 4)) #t))", "-3"),
@@ -101,6 +106,10 @@ fn what_is_not_supported_is_said() {
         let errors = parse(Source::new("refused.scm", text)).expect_err(text);
         assert!(errors.iter().any(|e| e.message.contains(message)), "{text}: {errors:?}");
     }
+    // So is a call of more arguments than `apply` passes on.
+    let found = report("(define t (spawn (apply + '(1 2 3 4 5 6 7 8 9)))) (join t)");
+    assert!(found.findings.iter().all(|f| f.schedule.is_none()), "{:?}", found.findings);
+    assert!(matches!(found.verdict, Verdict::Unknown(_)), "{:?}", found.verdict);
     // A continuation that is entered again is beyond the machine, and no error of the program.
     let text = "(define k #f) (define n 0) (define t (spawn (set! n 1)))
         (define v (call/cc (lambda (c) (set! k c) 0))) (if (< v 2) (k (+ v 1)) (error \"never\"))";
@@ -155,4 +164,17 @@ fn replays_name_livelocks_and_swaps() {
         (define u (spawn (begin (acquire l) (set! x 2) (release l)))) (join t) (join u)";
     let run = follow(swap, Kind::UnretriedCas);
     assert!(run.unretried.is_some() && run.livelock.is_none(), "{:?}", run.ending);
+}
+
+/// An operation on a value of a kind that the abstract machine describes apart from the others.
+#[test]
+fn strings_where_they_have_no_meaning_are_errors() {
+    for text in [
+        "(define l (new-lock)) (define (f) (acquire l) (vector-length \"abc\") (release l))
+         (define t (spawn (f))) (define u (spawn (f)))",
+        "(vector-length \"abc\")",
+        "(random \"abc\")",
+    ] {
+        assert!(report(text).count(Kind::Error) > 0, "{text}: {:?}", report(text).verdict);
+    }
 }

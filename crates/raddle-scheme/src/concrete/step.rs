@@ -290,6 +290,16 @@ impl Machine<'_> {
                 self.follow(state, id, site, plan::after_initialiser(self.program, site, next), env)?
             }
             Plan::Apply { f, args } => self.apply(state, id, site, f, args)?,
+            // A primitive has returned before anybody could use the continuation.
+            Plan::PrimApply { prim: Prim::CallCc, args } if matches!(args[..], [Value::Prim(prim)] if prim != Prim::CallCc) =>
+            {
+                let Value::Prim(prim) = args[0] else { unreachable!("a primitive was asked for") };
+                self.check_heap(state)?;
+                let context = state.thread(id).context.clone();
+                let cells = [Value::Unspecified].into_iter().collect();
+                let escape = Value::Escape(state.alloc(Origin::Ref(site), context, cells));
+                Control::Return(self.prim(state, id, site, prim, &[escape], choose, event)?)
+            }
             Plan::PrimApply { prim: Prim::CallCc, args } if args.len() == 1 => {
                 self.call_with_escape(state, id, site, args[0].clone(), env)?
             }
@@ -567,6 +577,7 @@ impl Machine<'_> {
                 let words: Vec<String> = args.iter().map(|arg| self.show(state, arg, false)).collect();
                 return Err((FailureKind::Raised, words.join(" ")));
             }
+            Prim::Limit => return Err((FailureKind::Limit, self.show(state, &args[0], false))),
             Prim::Random => match &args[0] {
                 Value::Int(n) if *n > 0 => Value::Int(choose(*n)),
                 big @ Value::Big(_) if is_positive(big) => {

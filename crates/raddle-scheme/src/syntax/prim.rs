@@ -151,6 +151,7 @@ prims! {
     Newline "newline" 0 Some(0), Nothing;
     Void "void" 0 None, Nothing;
     Error "error" 0 None, Nothing;
+    Limit "%limit" 1 Some(1), Nothing;
     Random "random" 1 Some(1), Nothing;
     CallCc "call-with-current-continuation" 1 Some(1), Nothing;
 }

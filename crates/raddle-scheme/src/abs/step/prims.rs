@@ -63,7 +63,8 @@ impl Space<'_> {
             Prim::Vector | Prim::MakeVector => self.make_vector(out, ctx, view, prim, args),
             Prim::VectorLength => {
                 let base = self.value_of(args[0]);
-                let mut may_fail = base.bits != 0 || base.int != value::Whole::None;
+                let mut may_fail =
+                    base.bits != 0 || base.int != value::Whole::None || base.string != value::Flat::None;
                 for &reference in &base.refs {
                     match reference {
                         Reference::Vector(length) => self.give_cell(out, ctx, store, length, None),
@@ -93,12 +94,14 @@ impl Space<'_> {
                 self.apply(out, ctx, view, args[0], [kont].into_iter().collect());
             }
             Prim::Display | Prim::Write | Prim::Newline => self.give(out, ctx, store, unspecified, None),
-            Prim::Error => out.fail(store, true, None),
+            // What would follow is unknown, so the limit counts as an error that may be met; the concrete machine tells them apart.
+            Prim::Error | Prim::Limit => out.fail(store, true, None),
             Prim::Random => {
                 let known = self.value_of(args[0]);
                 if !matches!(known.int, value::Whole::One(n) if n > 0)
                     || known.bits != 0
                     || !known.refs.is_empty()
+                    || known.string != value::Flat::None
                 {
                     out.fail(store, false, None);
                 }
