@@ -2,14 +2,17 @@
 //!
 //! * *marked*: between `RADDLE_ATOMIC_BEGIN` and `RADDLE_ATOMIC_END` (STD: `begin`, `end`);
 //! * *critical sections*: from the outermost acquisition to the release of the last lock;
-//! * *functions*: while a call of one of the chosen functions is on the stack. Places are chosen by the caller, who
-//!   knows the program's symbols ([`FunctionPlaces`]).
+//! * *functions*: an activation of one of the chosen functions, from its entry to its exit, with all that it calls. The
+//!   instrumentation tells entries and exits; places are chosen by the caller, who knows the program's symbols
+//!   ([`FunctionPlaces`]). Two calls one after the other are two regions, even if they come from the same place; a
+//!   chosen function inside another one, or inside itself, is part of the outermost one. A function that the compiler
+//!   put into its caller (inlined) has neither entry nor exit: its code belongs to the caller.
 //!
 //! Nested regions are part of the outermost one. What is outside any region is atomic by itself, one event at a time.
 
 use crate::step::{Step, Sync};
 use raddle_trace::{ContextIx, Event, EventSource, LocationIx, Op, Tables, TextIx, TraceError};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default)]
@@ -26,7 +29,10 @@ pub enum Regions {
 #[derive(Clone, Debug, Default)]
 pub struct FunctionPlaces {
     pub locations: FxHashSet<LocationIx>,
-    pub contexts: FxHashSet<ContextIx>,
+    /// For each context the number of calls that lead to the outermost chosen function that is active in it.
+    pub contexts: FxHashMap<ContextIx, u32>,
+    /// Calls of each context in which a location of the function itself may stand.
+    depths: FxHashMap<ContextIx, u32>,
 }
 
 impl FunctionPlaces {
@@ -35,7 +41,7 @@ impl FunctionPlaces {
         source: &mut dyn EventSource,
         wanted: &mut dyn FnMut(&Tables, LocationIx) -> bool,
     ) -> Result<FunctionPlaces, TraceError> {
-        let (mut locations, mut contexts) = (FxHashSet::default(), FxHashSet::default());
+        let (mut locations, mut seen) = (FxHashSet::default(), FxHashSet::default());
         let mut batch = Vec::new();
         loop {
             source.next_batch(&mut batch)?;
@@ -43,16 +49,27 @@ impl FunctionPlaces {
                 break;
             }
             locations.extend(batch.iter().map(|event| event.location));
-            contexts.extend(batch.iter().map(|event| event.context));
+            seen.extend(batch.iter().map(|event| event.context));
         }
         let tables = source.tables();
         locations.retain(|&location| wanted(tables, location));
-        contexts.retain(|&context| tables.stack(context).into_iter().any(|call| wanted(tables, call)));
-        Ok(FunctionPlaces { locations, contexts })
+        let (mut contexts, mut depths) = (FxHashMap::default(), FxHashMap::default());
+        for context in seen {
+            // The call with n calls before it was made by the function to which n calls lead.
+            let calls = tables.stack(context);
+            depths.insert(context, calls.len() as u32);
+            if let Some(outermost) = calls.iter().rev().position(|&call| wanted(tables, call)) {
+                contexts.insert(context, outermost as u32);
+            }
+        }
+        Ok(FunctionPlaces { locations, contexts, depths })
     }
 
-    fn contains(&self, event: &Event) -> bool {
-        self.locations.contains(&event.location) || self.contexts.contains(&event.context)
+    /// How many calls lead to the outermost chosen function that is active at an event.
+    fn level(&self, event: &Event) -> Option<u32> {
+        let inside =
+            || self.locations.contains(&event.location).then(|| self.depths.get(&event.context).copied());
+        self.contexts.get(&event.context).copied().or_else(|| inside().flatten())
     }
 }
 
@@ -127,11 +144,13 @@ impl RegionTracker {
                 _ => {}
             },
             Regions::Functions(places) => {
-                let now = places.contains(step.event);
-                actor.depth = u32::from(now);
-                place.begins = now && !was_inside;
-                place.ended_before = was_inside && !now;
-                place.inside = now;
+                let level = places.level(step.event);
+                // The calls that lead to the function are those of the step before: it is the same activation.
+                let goes_on = was_inside && level.is_some_and(|level| step.event.kept_calls >= level);
+                actor.depth = u32::from(level.is_some());
+                place.begins = level.is_some() && !goes_on;
+                place.ended_before = was_inside && !goes_on;
+                place.inside = level.is_some();
             }
         }
         place

@@ -527,7 +527,7 @@ mod tests {
 
     fn write(addr: u64, size: u32) -> Event {
         let op = Op::Write { addr: Addr(addr), size, flags: AccessFlags::default() };
-        Event { thread: ThreadIx(0), location: LocationIx(0), context: ContextIx::ROOT, op }
+        Event { thread: ThreadIx(0), location: LocationIx(0), context: ContextIx::ROOT, kept_calls: 0, op }
     }
 
     #[test]

@@ -112,6 +112,13 @@ impl Waiting {
         })
     }
 
+    /// Does a thread hold the lock itself, in a mode that keeps it from getting it? A mutex that it has locked, a
+    /// read-write lock of which it has one mode and wants the other.
+    fn blocks_itself(&self, lock: ObjectId, read: bool, thread: ThreadIx) -> bool {
+        let holders = self.holders.get(&lock).map_or(&[][..], Vec::as_slice);
+        holders.iter().any(|holder| holder.thread == thread && !(read && holder.read))
+    }
+
     /// Somebody else who holds a lock that a thread waits for.
     pub fn holder_beside(&self, lock: ObjectId, thread: ThreadIx) -> Option<ThreadIx> {
         self.holders.get(&lock)?.iter().map(|holder| holder.thread).find(|&holder| holder != thread)
@@ -140,11 +147,15 @@ impl Waiting {
         self.actors.iter().any(|actor| actor.seen && !actor.ended && actor.waits.is_none())
     }
 
-    /// Sets of threads each of which waits for a lock held by the next one of its set, the last one for the first.
+    /// Sets of threads each of which waits for a lock held by the next one of its set, the last one for the first. A
+    /// thread that waits for a lock that it holds itself is such a set alone.
     pub fn lock_cycles(&self) -> Vec<Vec<Link>> {
         let link = |(thread, what, site)| match what {
-            WaitsFor::Lock { lock, .. } => {
-                let holder = self.holder_beside(lock, thread)?;
+            WaitsFor::Lock { lock, read, .. } => {
+                let holder = match self.blocks_itself(lock, read, thread) {
+                    true => thread,
+                    false => self.holder_beside(lock, thread)?,
+                };
                 Some((thread, Link { thread, what, site, holder }))
             }
             _ => None,

@@ -185,7 +185,7 @@ impl Made {
 
     fn push(&mut self, thread: ThreadIx, line: u32, op: Op) {
         let location = self.0.tables.intern_location(Location::Foreign(line));
-        self.0.events.push(Event { thread, location, context: ContextIx::ROOT, op });
+        self.0.events.push(Event { thread, location, context: ContextIx::ROOT, kept_calls: 0, op });
     }
 
     fn findings(&self, name: &str) -> Vec<Finding> {

@@ -514,7 +514,13 @@ fn the_guard_of_a_static_orders_for_all() {
         (other, load(guard)),
         (other, Op::Read { addr: value, size: 8, flags: plain }),
     ] {
-        trace.events.push(Event { thread, location: LocationIx::UNKNOWN, context: ContextIx::ROOT, op });
+        trace.events.push(Event {
+            thread,
+            location: LocationIx::UNKNOWN,
+            context: ContextIx::ROOT,
+            kept_calls: 0,
+            op,
+        });
     }
     assert!(run(&trace, &mut Hb11::default()).is_empty());
     assert!(run(&trace, &mut Djit::default()).is_empty());

@@ -19,7 +19,7 @@ impl Writer {
 
     fn add(&mut self, thread: ThreadIx, line: u32, op: Op) {
         let location = self.trace.tables.intern_location(Location::Foreign(line));
-        self.trace.events.push(Event { thread, location, context: Default::default(), op });
+        self.trace.events.push(Event { thread, location, context: Default::default(), kept_calls: 0, op });
     }
 
     fn increment(&mut self, thread: ThreadIx, line: u32, addr: u64) {

@@ -161,6 +161,7 @@ mod tests {
             thread: ThreadIx(thread),
             location: Default::default(),
             context: Default::default(),
+            kept_calls: 0,
             op,
         };
         ops.iter().map(event).collect()

@@ -53,6 +53,7 @@ struct Slim {
     word: u64,
     location: LocationIx,
     context: ContextIx,
+    kept_calls: u32,
     /// The record's `aux`, or [`OTHER`].
     aux: u8,
 }
@@ -104,16 +105,17 @@ impl ThreadEvents {
 
     #[inline(always)]
     fn expand(&self, slim: &Slim) -> Event {
-        let (location, context) = (slim.location, slim.context);
+        let (location, context, kept_calls) = (slim.location, slim.context, slim.kept_calls);
         match access_op(slim.aux, Addr(slim.word), 1 << (slim.aux & access::SIZE_MASK)) {
-            Some(op) => Event { thread: self.thread, location, context, op },
+            Some(op) => Event { thread: self.thread, location, context, kept_calls, op },
             None => self.others[slim.word as usize],
         }
     }
 
     fn push(&mut self, event: Event) {
         let word = self.others.len() as u64;
-        self.slim.push(Slim { word, location: event.location, context: event.context, aux: OTHER });
+        let Event { location, context, kept_calls, .. } = event;
+        self.slim.push(Slim { word, location, context, kept_calls, aux: OTHER });
         self.others.push(event);
     }
 }
@@ -125,6 +127,7 @@ struct Unfinished {
     object: u64,
     location: LocationIx,
     context: ContextIx,
+    kept_calls: u32,
     sequence: u64,
     text: Vec<u8>,
 }
@@ -136,6 +139,8 @@ pub struct ThreadDecoder {
     locations: LocationKind,
     thread: ThreadIx,
     stack: Vec<ContextIx>,
+    /// Calls of the stack that were there at the last event and have not returned since.
+    kept_calls: u32,
     /// Calls beyond [`STACK_DEPTH_MAX`].
     too_deep: u64,
     /// Mutex of the condition wait that is going on.
@@ -152,6 +157,7 @@ impl ThreadDecoder {
             locations,
             thread,
             stack: Vec::new(),
+            kept_calls: 0,
             too_deep: 0,
             wait_lock: ObjectId(0),
             unfinished: None,
@@ -161,6 +167,12 @@ impl ThreadDecoder {
 
     fn context(&self) -> ContextIx {
         self.stack.last().copied().unwrap_or(ContextIx::ROOT)
+    }
+
+    /// [`Event::kept_calls`] of an event that stands here.
+    #[inline(always)]
+    fn keep_calls(&mut self) -> u32 {
+        std::mem::replace(&mut self.kept_calls, self.stack.len() as u32)
     }
 
     fn addr(&self, word: u64) -> Addr {
@@ -207,6 +219,7 @@ impl ThreadDecoder {
         } else {
             self.too_deep = depth.saturating_sub(STACK_DEPTH_MAX as u64).min(self.too_deep);
             self.stack.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+            self.kept_calls = self.kept_calls.min(self.stack.len() as u32);
         }
     }
 
@@ -244,7 +257,9 @@ impl ThreadDecoder {
         let ext = |n: usize| (n < extensions).then(|| records[1 + n]);
         let thread = self.thread;
         let context = self.context();
-        let mut plain = |op| out.push(Event { thread, location, context, op });
+        let kept_calls = self.keep_calls();
+        let count = out.len();
+        let mut plain = |op| out.push(Event { thread, location, context, kept_calls, op });
         let (used, understood) = match tag {
             Tag::Free => {
                 plain(Op::Free { addr: self.addr(head.word1) });
@@ -285,7 +300,7 @@ impl ThreadDecoder {
                         ) {
                             Some(op) => {
                                 out.marks.push(Mark { sequence: first.word1, start: out.len() });
-                                out.push(Event { thread, location, context, op });
+                                out.push(Event { thread, location, context, kept_calls, op });
                                 (1 + count, true)
                             }
                             None => (1 + count, false),
@@ -301,6 +316,7 @@ impl ThreadDecoder {
                         object: head.word1,
                         location,
                         context,
+                        kept_calls,
                         sequence: first.word1,
                         text: Vec::new(),
                     };
@@ -311,6 +327,10 @@ impl ThreadDecoder {
             Tag::End | Tag::Access | Tag::Pop | Tag::Push | Tag::Text | Tag::Ext => (1, false),
         };
         self.damaged += u64::from(!understood);
+        if out.len() == count && self.unfinished.is_none() {
+            // Not an event: what was kept since the last one is still to be told.
+            self.kept_calls = kept_calls;
+        }
         used
     }
 
@@ -342,8 +362,8 @@ impl ThreadDecoder {
             },
         };
         out.marks.push(mark);
-        let (location, context) = (event.location, event.context);
-        out.push(Event { thread: self.thread, location, context, op });
+        let Unfinished { location, context, kept_calls, .. } = event;
+        out.push(Event { thread: self.thread, location, context, kept_calls, op });
         true
     }
 
@@ -438,6 +458,7 @@ impl ThreadDecoder {
         out.marks.push(Mark { sequence: event.sequence, start: out.len() });
         let text = String::from_utf8_lossy(&event.text);
         if event.op == SyncOp::ThreadName {
+            self.kept_calls = self.kept_calls.min(event.kept_calls);
             match u32::try_from(event.object) {
                 Ok(index) => out.names.push((index, text.into_owned())),
                 Err(_) => self.damaged += 1,
@@ -451,7 +472,8 @@ impl ThreadDecoder {
             SyncOp::AtomicEnd => Op::AtomicEnd { name },
             _ => Op::Custom { name, object: self.object(event.object) },
         };
-        out.push(Event { thread: self.thread, location: event.location, context: event.context, op });
+        let Unfinished { location, context, kept_calls, .. } = event;
+        out.push(Event { thread: self.thread, location, context, kept_calls, op });
     }
 }
 
@@ -515,7 +537,8 @@ impl RecordSink for ChunkSink<'_> {
         }
         let location = LocationIx(record.word0 as u32);
         self.thread.finish_text(self.tables, self.out);
-        self.out.slim.push(Slim { word: addr.0, location, context: self.thread.context(), aux });
+        let (context, kept_calls) = (self.thread.context(), self.thread.keep_calls());
+        self.out.slim.push(Slim { word: addr.0, location, context, kept_calls, aux });
     }
 }
 

@@ -51,7 +51,7 @@ impl TraceEncoder {
             self.threads.resize_with(ix + 1, ThreadRecords::default);
         }
         let code = |location: LocationIx| location_code(tables.location(location)).unwrap_or(0);
-        self.threads[ix].enter(event.context, tables, &code);
+        self.threads[ix].enter(event, tables, &code);
         let pc = code(event.location);
         let switched = self.last_thread != Some(event.thread);
         self.last_thread = Some(event.thread);
@@ -69,14 +69,15 @@ fn has_sequence(op: &Op) -> bool {
 
 impl ThreadRecords {
     /// Writes how the stack differs from the one of the event before.
-    fn enter(&mut self, context: ContextIx, tables: &Tables, code: &dyn Fn(LocationIx) -> u64) {
-        if context == self.context {
+    fn enter(&mut self, event: &Event, tables: &Tables, code: &dyn Fn(LocationIx) -> u64) {
+        if event.context == self.context && event.kept_calls as usize >= self.stack.len() {
             return;
         }
-        self.context = context;
-        let mut stack = tables.stack(context);
+        self.context = event.context;
+        let mut stack = tables.stack(event.context);
         stack.reverse();
         let common = stack.iter().zip(&self.stack).take_while(|(a, b)| a == b).count();
+        let common = common.min(event.kept_calls as usize);
         if common < self.stack.len() {
             self.records.push(Record::new(Tag::Pop, 0, 0, common as u64));
         }

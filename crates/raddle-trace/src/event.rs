@@ -19,6 +19,10 @@ pub struct Event {
     pub location: LocationIx,
     /// Call context in which it happened; the full stack is this context plus `location`.
     pub context: ContextIx,
+    /// How many calls of the context, outermost first, have not returned since the thread's event before. Two events with
+    /// the same context are in the same activation of a function only if the calls that lead to it were kept; a trace
+    /// that knows no calls has 0 here, like its contexts.
+    pub kept_calls: u32,
     pub op: Op,
 }
 

@@ -232,6 +232,7 @@ impl Generator {
             thread: ThreadIx(actor as u32),
             location,
             context: ContextIx::ROOT,
+            kept_calls: 0,
             op,
         });
     }

@@ -451,7 +451,7 @@ mod tests {
         let (cond, lock, flags) = (ObjectId(1), ObjectId(2), LockFlags::default());
         let mut add = |thread, op| {
             let context = Default::default();
-            trace.events.push(Event { thread, location: Default::default(), context, op });
+            trace.events.push(Event { thread, location: Default::default(), context, kept_calls: 0, op });
         };
         add(main, Op::Fork { child });
         add(main, Op::Lock { lock, flags });
@@ -475,7 +475,7 @@ mod tests {
         let flags = Default::default();
         let mut add = |thread, op| {
             let context = Default::default();
-            trace.events.push(Event { thread, location: Default::default(), context, op });
+            trace.events.push(Event { thread, location: Default::default(), context, kept_calls: 0, op });
         };
         let at = crate::ids::Addr;
         add(ThreadIx(0), Op::Write { addr: at(8), size: 8, flags });

@@ -79,7 +79,7 @@ mod tests {
         ];
         for (thread, op) in ops {
             let (location, context) = (LocationIx::UNKNOWN, ContextIx::ROOT);
-            trace.events.push(Event { thread, location, context, op });
+            trace.events.push(Event { thread, location, context, kept_calls: 0, op });
         }
         let schedule = observed_schedule(&mut trace.source(), "test").unwrap();
         let steps: Vec<_> = schedule

@@ -230,7 +230,7 @@ impl<R: Read> StdReader<R> {
         };
         self.start = self.end - rest.len();
         self.line += 1;
-        Some(Event { thread, location, context: ContextIx::ROOT, op })
+        Some(Event { thread, location, context: ContextIx::ROOT, kept_calls: 0, op })
     }
 
     /// Parses one line; `None` for a comment or an empty line.
@@ -272,7 +272,7 @@ impl<R: Read> StdReader<R> {
         }
         let location = self.location(line, at + 1)?;
         let op = self.op(word, op_start, arguments, columns, thread)?;
-        Ok(Some(Event { thread, location, context: ContextIx::ROOT, op }))
+        Ok(Some(Event { thread, location, context: ContextIx::ROOT, kept_calls: 0, op }))
     }
 
     fn location(&mut self, line: &[u8], start: usize) -> Result<LocationIx, Fault> {

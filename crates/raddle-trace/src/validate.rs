@@ -193,7 +193,7 @@ mod tests {
         trace.tables.add_thread(Some(ThreadIx(0)));
         for &(thread, op) in ops {
             let (location, context) = (LocationIx::UNKNOWN, ContextIx::ROOT);
-            trace.events.push(Event { thread: ThreadIx(thread), location, context, op });
+            trace.events.push(Event { thread: ThreadIx(thread), location, context, kept_calls: 0, op });
         }
         validate(&mut trace.source()).unwrap().problems.into_iter().map(|problem| problem.text).collect()
     }

@@ -2,8 +2,8 @@
 
 use raddle_trace::convert::write_trace;
 use raddle_trace::file::{ProgramInfo, TraceFile};
-use raddle_trace::generate::{Shape, generate};
-use raddle_trace::{EventSource, MemoryTrace};
+use raddle_trace::generate::{Rng, Shape, generate};
+use raddle_trace::{ContextIx, EventSource, Location, MemoryTrace};
 
 fn cases(default: u64) -> u64 {
     std::env::var("RADDLE_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -18,7 +18,8 @@ fn readable(trace: &MemoryTrace) -> Vec<String> {
         .map(|event| {
             let stack: Vec<_> =
                 tables.stack(event.context).iter().map(|&call| tables.location(call)).collect();
-            format!("{:?} {:?} {:?} {:?}", event.thread, event.op, tables.location(event.location), stack)
+            let location = tables.location(event.location);
+            format!("{:?} {:?} {location:?} {stack:?} {}", event.thread, event.op, event.kept_calls)
         })
         .collect()
 }
@@ -46,6 +47,35 @@ fn random_traces_survive_in_exactly_the_same_order() {
             assert_eq!(expected, found, "seed {seed}, event {ix}");
         }
     }
+}
+
+/// Calls from one place one after the other have the same context, and are told apart all the same.
+#[test]
+fn activations_survive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.raddle");
+    let mut rng = Rng::new(4);
+    let mut trace = generate(&Shape::everything(4, 3_000), 4);
+    let places: Vec<_> = (1..4).map(|n| trace.tables.intern_location(Location::Foreign(n))).collect();
+    let mut stacks = vec![(Vec::new(), 0); trace.tables.threads.len()];
+    for event in &mut trace.events {
+        let (stack, kept) = &mut stacks[event.thread.index()];
+        for _ in 0..rng.below(4) {
+            if rng.below(2) == 0 {
+                stack.push(places[rng.below(3) as usize]);
+            } else {
+                stack.pop();
+                *kept = stack.len().min(*kept);
+            }
+        }
+        let parent = ContextIx::ROOT;
+        event.context = stack.iter().fold(parent, |parent, &call| trace.tables.intern_context(parent, call));
+        event.kept_calls = *kept as u32;
+        *kept = stack.len();
+    }
+    write_trace(&mut trace.source(), &path, ProgramInfo::default()).unwrap();
+    let read = MemoryTrace::read(&mut TraceFile::open(&path).unwrap()).unwrap();
+    assert_eq!(readable(&read), readable(&trace));
 }
 
 #[test]

@@ -10,7 +10,8 @@ use raddle_detect::training::{PlaceName, place_name};
 use raddle_findings::pattern::Pattern;
 use raddle_trace::MemoryTrace;
 use raddle_trace::open::OpenTrace;
-use raddle_trace::symbols::Symbolizer;
+use raddle_trace::symbols::{CodeFrame, Symbolizer};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -178,14 +179,27 @@ fn functions(path: &Path, patterns: &[String]) -> anyhow::Result<Regions> {
     let patterns: Vec<Pattern> = patterns.iter().map(|text| Pattern::new(text)).collect();
     let mut source = OpenTrace::open(path)?;
     let mut symbols: Option<Symbolizer> = None;
+    let mut inlined: BTreeSet<String> = BTreeSet::new();
     let places = FunctionPlaces::find(&mut source, &mut |tables, location| {
         let symbols = symbols.get_or_insert_with(|| Symbolizer::new(&tables.modules));
         let frames = symbols.location(tables.location(location));
-        frames.iter().filter_map(|frame| frame.function.as_deref()).any(|function| {
+        let chosen = |frame: &&CodeFrame| {
+            let function = frame.function.as_deref().unwrap_or_default();
             let bare = function.split('(').next().unwrap_or(function);
             patterns.iter().any(|pattern| pattern.matches(function) || pattern.matches(bare))
-        })
+        };
+        // The last frame is the function itself, those before it are inlined: they have no entries and exits.
+        let (own, others) = frames.split_last().expect("never empty");
+        inlined.extend(others.iter().filter(chosen).filter_map(|frame| frame.function.clone()));
+        chosen(&own)
     })?;
+    if !inlined.is_empty() {
+        let names = inlined.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        eprintln!(
+            "raddle: note: {names}: inlined calls have no entry and exit and are not seen as regions; \
+             compile with -fno-inline or mark them noinline"
+        );
+    }
     if places.locations.is_empty() && places.contexts.is_empty() {
         bail!("no event of the trace lies in a function with such a name; see `raddle trace dump`");
     }

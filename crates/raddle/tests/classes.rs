@@ -101,6 +101,15 @@ fn atomicity_violation() {
     );
 }
 
+/// Regions are activations: calls of a function one after the other are not one region.
+#[test]
+fn atomicity_of_functions() {
+    for detector in ["velodrome", "aerodrome"] {
+        let options = ["--with", detector, "--functions", "move"];
+        check("function_calls", &options, "atomicity-violation", "observed");
+    }
+}
+
 #[test]
 fn deadlock() {
     check("deadlock", &["--with", "spd"], "deadlock", "predicted");

@@ -75,6 +75,7 @@ fn traced(mut round: impl FnMut(u32, &mut Vec<Op>)) -> MemoryTrace {
             ops.clear();
             round(thread, &mut ops);
             trace.events.extend(ops.iter().enumerate().map(|(ix, &op)| Event {
+                kept_calls: 0,
                 thread: ThreadIx(thread),
                 location: places[ix % 16],
                 context: ContextIx::ROOT,

@@ -1,7 +1,8 @@
 //! `waitfor`: deadlocks that are there when the trace ends.
 //!
 //! **Definition** (the survey's §6 and definition 3; Coffman et al. 1971). In the wait-for graph an edge leads from a
-//! thread that waits for a lock to the thread that holds it. Threads on a cycle wait for each other for ever.
+//! thread that waits for a lock to the thread that holds it. Threads on a cycle wait for each other for ever; a thread
+//! that asks again for a mutex that it has locked, or for the write mode under its own read mode, waits for itself.
 //!
 //! **Sound**: the deadlock happened in this run, so the grade is *observed*; the trace itself is its schedule. **Complete** for
 //! cycles of locks at the end of the trace. Needs the trace's requests (`Request` events); threads blocked for other

@@ -20,7 +20,7 @@ impl Script {
     pub fn add(&mut self, thread: ThreadIx, op: Op) -> LocationIx {
         self.next_location += 1;
         let location = self.trace.tables.intern_location(Location::Foreign(self.next_location));
-        self.trace.events.push(Event { thread, location, context: Default::default(), op });
+        self.trace.events.push(Event { thread, location, context: Default::default(), kept_calls: 0, op });
         location
     }
 
