@@ -4,6 +4,7 @@ pub mod campaign;
 pub mod estimate;
 pub mod shrink;
 pub mod strategy;
+pub mod systematic;
 
 pub use campaign::{Blocked, Campaign, Ending, Observation, Seen};
 pub use estimate::Estimate;

@@ -55,6 +55,7 @@
 
 #![no_std]
 
+pub mod dependence;
 pub mod effects;
 pub mod objects;
 pub mod random;
@@ -64,6 +65,7 @@ pub mod sched;
 pub mod strategy;
 pub mod view;
 
+pub use dependence::Operation;
 pub use effects::{Conclusion, Effects};
 pub use random::Random;
 pub use replay::{ParkedAccess, Replay};

@@ -1,0 +1,149 @@
+//! Could this operation go after those? The state of locks, semaphores, conditions, barriers and threads, as far as it can be
+//! told from the operations themselves.
+//!
+//! A race is worth reversing only if the later operation could have gone without the earlier one; a lock cannot be taken before it
+//! is released. What is asked here about sequences that were never run is what the runtime decides by trying.
+
+use super::run::{Event, ThreadId};
+use raddle_sched::Operation;
+use raddle_sched::dependence::{GIVES_UP, REENTERS};
+use raddle_wire::step;
+use std::collections::HashMap;
+
+#[derive(Clone, Debug, Default)]
+struct Lock {
+    owner: Option<ThreadId>,
+    depth: u32,
+    readers: Vec<ThreadId>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Condition {
+    /// Threads that wait, with the time at which they began.
+    waiters: Vec<(ThreadId, u64)>,
+    /// Signals that nobody has taken yet: each is for those who waited before it.
+    signals: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    arrived: u32,
+    round: u32,
+    /// The round in which a thread entered.
+    inside: HashMap<ThreadId, u32>,
+}
+
+/// The state of all objects.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    locks: HashMap<u64, Lock>,
+    semaphores: HashMap<u64, i64>,
+    conditions: HashMap<u64, Condition>,
+    barriers: HashMap<u64, Barrier>,
+    once: HashMap<u64, bool>,
+    ended: Vec<u64>,
+    clock: u64,
+}
+
+impl Objects {
+    /// Can the thread perform the operation now?
+    pub fn enables(&self, thread: ThreadId, op: &Operation) -> bool {
+        if op.flags & GIVES_UP != 0 {
+            return true;
+        }
+        match op.kind {
+            step::LOCK | step::RELOCK => self.locks.get(&op.object).is_none_or(|lock| match lock.owner {
+                Some(owner) => owner == thread && op.flags & REENTERS != 0,
+                None => lock.readers.is_empty(),
+            }),
+            step::READ_LOCK => self.locks.get(&op.object).is_none_or(|lock| lock.owner.is_none()),
+            // The value that the semaphore had when somebody first came to it is in the operation.
+            step::SEM_WAIT => self.semaphores.get(&op.object).copied().unwrap_or(op.second as i64) > 0,
+            step::JOIN => self.ended.contains(&op.object),
+            step::WAKE => self.conditions.get(&op.object).is_some_and(|condition| {
+                let since = condition.waiters.iter().find(|(waiter, _)| *waiter == thread);
+                since.is_some_and(|&(_, since)| condition.signals.iter().any(|&signal| signal > since))
+            }),
+            step::BARRIER_EXIT => self.barriers.get(&op.object).is_none_or(|barrier| {
+                barrier.inside.get(&thread).is_none_or(|&round| round != barrier.round)
+            }),
+            step::ONCE_BEGIN => !self.once.get(&op.object).copied().unwrap_or(false),
+            _ => true,
+        }
+    }
+
+    fn release(&mut self, thread: ThreadId, lock: u64) {
+        let lock = self.locks.entry(lock).or_default();
+        if lock.owner == Some(thread) {
+            lock.depth -= 1;
+            if lock.depth == 0 {
+                lock.owner = None;
+            }
+        } else if let Some(at) = lock.readers.iter().position(|&reader| reader == thread) {
+            lock.readers.swap_remove(at);
+        } else {
+            // Released by somebody else, as a semaphore would be.
+            *lock = Lock::default();
+        }
+    }
+
+    /// The operation has been performed.
+    pub fn perform(&mut self, event: &Event) {
+        self.clock += 1;
+        let Event { thread, op, failed } = *event;
+        if failed && op.kind != step::WAKE {
+            return;
+        }
+        match op.kind {
+            step::LOCK | step::RELOCK => {
+                let lock = self.locks.entry(op.object).or_default();
+                lock.owner = Some(thread);
+                lock.depth += 1;
+            }
+            step::READ_LOCK => self.locks.entry(op.object).or_default().readers.push(thread),
+            step::UNLOCK => self.release(thread, op.object),
+            step::WAIT => {
+                self.release(thread, op.second);
+                self.conditions.entry(op.object).or_default().waiters.push((thread, self.clock));
+            }
+            step::WAKE => {
+                let condition = self.conditions.entry(op.object).or_default();
+                if let Some(at) = condition.waiters.iter().position(|(waiter, _)| *waiter == thread) {
+                    let (_, since) = condition.waiters.remove(at);
+                    if let Some(at) = condition.signals.iter().position(|&signal| signal > since)
+                        && !failed
+                    {
+                        condition.signals.remove(at);
+                    }
+                    let waiters = condition.waiters.len();
+                    condition.signals.truncate(waiters);
+                }
+            }
+            step::SIGNAL | step::BROADCAST => {
+                let condition = self.conditions.entry(op.object).or_default();
+                let unanswered = condition.waiters.len().saturating_sub(condition.signals.len());
+                let count = if op.kind == step::SIGNAL { unanswered.min(1) } else { unanswered };
+                condition.signals.extend(std::iter::repeat_n(self.clock, count));
+            }
+            step::SEM_WAIT => *self.semaphores.entry(op.object).or_insert(op.second as i64) -= 1,
+            step::SEM_POST => *self.semaphores.entry(op.object).or_insert(op.second as i64) += 1,
+            step::BARRIER_ENTER => {
+                let barrier = self.barriers.entry(op.object).or_default();
+                barrier.inside.insert(thread, barrier.round);
+                barrier.arrived += 1;
+                if u64::from(barrier.arrived) >= op.second {
+                    barrier.arrived = 0;
+                    barrier.round += 1;
+                }
+            }
+            step::ONCE_BEGIN => {
+                self.once.insert(op.object, true);
+            }
+            step::ONCE_END => {
+                self.once.insert(op.object, false);
+            }
+            step::END => self.ended.push(op.object),
+            _ => {}
+        }
+    }
+}
