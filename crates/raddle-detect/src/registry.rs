@@ -115,6 +115,13 @@ pub const ENTRIES: &[Entry] = &[
     entry("aerodrome", "atomicity", Observed, Sound, "the same by vector clocks (Mathur, Viswanathan 2020)"),
     entry("atomicsets", "atomicity", Rule, Imprecise, "units of work on atomic sets (Hammer et al. 2008)"),
     entry("goodlock", "deadlock", Rule, Imprecise, "cycles in the lock graph (Havelund 2000; Agarwal 2005)"),
+    entry(
+        "segments",
+        "deadlock",
+        Rule,
+        Imprecise,
+        "lock cycles that forks and joins do not order (Bensalem, Havelund 2005)",
+    ),
     entry("lockdep", "deadlock", Rule, Imprecise, "lock-dependency chains (Joshi et al. 2009)"),
     entry("spd", "deadlock", Model, SoundWithWitness, "sync-preserving deadlocks (Tunç et al. 2023)"),
     entry("waitfor", "deadlock", Observed, Sound, "deadlock at the end of the trace (wait-for graph)"),
@@ -202,6 +209,7 @@ pub fn create(name: &str, settings: &Settings) -> Option<Box<dyn Detector>> {
             Box::new(atomicsets::AtomicSetSerialisability::new(regions(), settings.atomic_sets.clone()))
         }
         "goodlock" => Box::new(goodlock::Goodlock::default()),
+        "segments" => Box::new(segments::Segments::default()),
         "lockdep" => Box::new(lockdep::Lockdep::default()),
         "spd" => Box::new(spd::Spd::new()),
         "waitfor" => Box::new(waitfor::WaitFor::default()),

@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{cases, run, sections};
+use common::{Edges, Naive, cases, run, sections};
 use raddle_detect::detectors::blocked::Blocked;
 use raddle_detect::detectors::goodlock::Goodlock;
 use raddle_detect::detectors::lockdep::Lockdep;
 use raddle_detect::detectors::missedsignal::MissedSignal;
+use raddle_detect::detectors::segments::Segments;
 use raddle_detect::detectors::spd::Spd;
 use raddle_detect::detectors::waitfor::WaitFor;
 use raddle_detect::{PartAction, Report, Subject};
@@ -41,8 +42,9 @@ fn lock_sets(reports: &[Report]) -> BTreeSet<Vec<u64>> {
 }
 
 /// Cycles of two and three requests, with gate locks and modes, by trying all.
-fn naive_cycles(trace: &MemoryTrace) -> BTreeSet<Vec<u64>> {
+fn naive_cycles(trace: &MemoryTrace, ordered: &dyn Fn(usize, usize) -> bool) -> BTreeSet<Vec<u64>> {
     struct Ask {
+        event: usize,
         thread: ThreadIx,
         lock: u64,
         read: bool,
@@ -56,6 +58,7 @@ fn naive_cycles(trace: &MemoryTrace) -> BTreeSet<Vec<u64>> {
             _ => false,
         })
         .map(|s| Ask {
+            event: s.acquire,
             thread: s.thread,
             lock: s.lock.0,
             read: s.read,
@@ -66,7 +69,9 @@ fn naive_cycles(trace: &MemoryTrace) -> BTreeSet<Vec<u64>> {
                 .collect(),
         })
         .collect();
-    let gate = |a: &Ask, b: &Ask| a.held.iter().any(|x| b.held.iter().any(|y| x.0 == y.0 && !(x.1 && y.1)));
+    let gate = |a: &Ask, b: &Ask| {
+        ordered(a.event, b.event) || a.held.iter().any(|x| b.held.iter().any(|y| x.0 == y.0 && !(x.1 && y.1)))
+    };
     let mut found = BTreeSet::new();
     let mut try_cycle = |cycle: &[&Ask]| {
         let ok = cycle.iter().enumerate().all(|(place, ask)| {
@@ -91,6 +96,28 @@ fn naive_cycles(trace: &MemoryTrace) -> BTreeSet<Vec<u64>> {
     found
 }
 
+/// Only cycles whose acquisitions forks and joins do not order.
+#[test]
+fn segments_leaves_out_what_forks_and_joins_order() {
+    let (mut found, mut left_out) = (0, 0);
+    let edges = Edges { channels: false, mutexes: false, reads_from: false, lives: false };
+    for (number, shape) in shapes().iter().enumerate() {
+        let shape = Shape { end_percent: 10, threads: 5, ..shape.clone() };
+        for seed in 0..cases(60) {
+            let trace = generate(&shape, seed);
+            let naive = Naive::new(&trace, edges);
+            let ordered = |a: usize, b: usize| naive.before[a].contains(b) || naive.before[b].contains(a);
+            let all = lock_sets(&run(&trace, &mut Segments::default()));
+            let short: BTreeSet<Vec<u64>> = all.iter().filter(|locks| locks.len() <= 3).cloned().collect();
+            let expected = naive_cycles(&trace, &ordered);
+            assert_eq!(short, expected, "shape {number}, seed {seed}");
+            found += expected.len();
+            left_out += naive_cycles(&trace, &|_, _| false).len() - expected.len();
+        }
+    }
+    assert!(found > 20 && left_out > 20, "{found} found, {left_out} left out");
+}
+
 #[test]
 fn goodlock_finds_the_cycles_and_lockdep_too() {
     let mut found = 0;
@@ -99,7 +126,7 @@ fn goodlock_finds_the_cycles_and_lockdep_too() {
             let trace = generate(shape, seed);
             let all = lock_sets(&run(&trace, &mut Goodlock::default()));
             let short: BTreeSet<Vec<u64>> = all.iter().filter(|locks| locks.len() <= 3).cloned().collect();
-            assert_eq!(short, naive_cycles(&trace), "shape {number}, seed {seed}");
+            assert_eq!(short, naive_cycles(&trace, &|_, _| false), "shape {number}, seed {seed}");
             let chains = lock_sets(&run(&trace, &mut Lockdep::default()));
             if shape.rwlocks == 0 {
                 assert_eq!(chains, all, "shape {number}, seed {seed}");

@@ -71,7 +71,7 @@ pub(crate) fn cycle_key(cycle: &[&Ask]) -> Key {
 
 impl Goodlock {
     /// All cycles, each from its smallest member. `visit` gets every cycle; the result is false if the search was cut.
-    fn cycles<'a>(asks: &'a [Ask], mut visit: impl FnMut(&[&'a Ask])) -> bool {
+    pub(crate) fn cycles<'a>(asks: &'a [Ask], mut visit: impl FnMut(&[&'a Ask])) -> bool {
         let mut by_held: FxHashMap<LockIx, Vec<usize>> = FxHashMap::default();
         for (number, ask) in asks.iter().enumerate() {
             for mode in &ask.held {

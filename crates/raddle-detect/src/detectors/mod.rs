@@ -18,6 +18,7 @@ pub mod missedsignal;
 pub mod nonprogress;
 pub mod order;
 pub mod racetrack;
+pub mod segments;
 pub mod shb;
 pub mod spd;
 pub mod syncp;
