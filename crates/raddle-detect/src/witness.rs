@@ -11,7 +11,7 @@ use crate::skeleton::{Ideal, Skeleton};
 use crate::step::{Feed, PerVar};
 use raddle_findings::{Basis, Kind, Wait};
 use raddle_trace::describe::location_text;
-use raddle_trace::schedule::{Block, Schedule, Step, StepKind, Stop, StopPlace};
+use raddle_trace::schedule::{Block, Schedule, Step, StepKind, Stop, StopPlace, step_of};
 use raddle_trace::{Location, LocationIx, MemoryTrace, Op, Tables, ThreadIx};
 
 /// Can [`complete`] find a witness for this report?
@@ -87,7 +87,7 @@ pub fn schedule(
     let mut ordinals = vec![0_u32; trace.tables.threads.len()];
     for event in ideal.schedule(trace) {
         let event = &trace.events[event.index()];
-        let Some((kind, failed)) = StepKind::of(&event.op) else { continue };
+        let Some((kind, failed)) = step_of(&event.op) else { continue };
         let ordinal = &mut ordinals[event.thread.index()];
         *ordinal += 1;
         let thread = schedule.intern(&trace.tables.threads[event.thread.index()].name);
@@ -115,7 +115,7 @@ pub fn schedule(
 /// The operation at which a deadlocked thread stands. A part may be at the request that precedes it.
 fn blocked_kind(trace: &MemoryTrace, part: &Part) -> StepKind {
     let op = trace.events.get(part.position as usize).map(|event| event.op);
-    match (op.as_ref().and_then(StepKind::of), part.action) {
+    match (op.as_ref().and_then(step_of), part.action) {
         (Some((kind, _)), _) => kind,
         (None, PartAction::Acquires { read: true, .. } | PartAction::Waits { wait: Wait::ReadLock, .. }) => {
             StepKind::ReadLock
@@ -128,7 +128,7 @@ fn blocked_kind(trace: &MemoryTrace, part: &Part) -> StepKind {
 fn occurrence(trace: &MemoryTrace, thread: ThreadIx, location: LocationIx, position: u64) -> u32 {
     let events = &trace.events[..position as usize];
     let mine = events.iter().rev().filter(|event| event.thread == thread);
-    let since = mine.take_while(|event| StepKind::of(&event.op).is_none());
+    let since = mine.take_while(|event| step_of(&event.op).is_none());
     let same = since.filter(|event| {
         event.location == location && matches!(event.op, Op::Read { .. } | Op::Write { .. } | Op::Free { .. })
     });

@@ -18,7 +18,7 @@ use crate::program::{
 };
 use raddle_trace::conditions::Conditions;
 use raddle_trace::model::EventIx;
-use raddle_trace::schedule::StepKind;
+use raddle_trace::schedule::step_of;
 use raddle_trace::{AtomicKind, Event, LockFlags, MemoryTrace, ObjectId, Op, Patience, ThreadIx};
 use rustc_hash::FxHashMap;
 
@@ -224,7 +224,7 @@ impl Builder<'_> {
     }
 
     fn synchronise(&mut self, ix: EventIx, thread: ThreadIx, event: &Event) {
-        let visible = StepKind::of(&event.op).is_some();
+        let visible = step_of(&event.op).is_some();
         match event.op {
             Op::Start { .. } => {
                 self.threads[thread.index()].has_start = true;

@@ -10,7 +10,7 @@ use raddle_findings::{
     Access, Action, Basis, Detail, Finding, HeldLock, Kind, Object, Place, Remark, Wait, What, headline_frame,
 };
 use raddle_trace::model::EventIx;
-use raddle_trace::schedule::StepKind;
+use raddle_trace::schedule::step_of;
 use raddle_trace::{MemoryTrace, ObjectId, Op, ThreadIx};
 use rustc_hash::FxHashMap;
 
@@ -159,7 +159,7 @@ impl Builder<'_> {
             all.iter().find(has).map(|other| self.namer.thread(&self.trace.tables, other.thread).path)
         });
         let operation = match wait {
-            Wait::Other => StepKind::of(op).map_or(String::new(), |(kind, _)| kind.word().to_owned()),
+            Wait::Other => step_of(op).map_or(String::new(), |(kind, _)| kind.word().to_owned()),
             _ => String::new(),
         };
         Action::Waits { wait, object: self.object(op), holder, operation }

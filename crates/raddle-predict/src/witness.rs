@@ -9,7 +9,7 @@ use crate::ids::Pos;
 use crate::names::Names;
 use crate::program::Program;
 pub use raddle_findings::Fidelity;
-use raddle_trace::schedule::{Block, NameIx, Schedule, Step, StepKind, Stop, StopPlace};
+use raddle_trace::schedule::{Block, NameIx, Schedule, Step, StepKind, Stop, StopPlace, step_of};
 use raddle_trace::{MemoryTrace, ThreadIx};
 
 /// See the module's text.
@@ -159,6 +159,6 @@ fn visible_kind(op: &raddle_trace::Op) -> Option<(StepKind, bool)> {
         Op::Request { read: true, .. } => Some((StepKind::ReadLock, false)),
         Op::Request { .. } => Some((StepKind::Lock, false)),
         Op::SemRequest { .. } => Some((StepKind::SemWait, false)),
-        op => StepKind::of(op),
+        op => step_of(op),
     }
 }

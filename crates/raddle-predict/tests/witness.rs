@@ -6,7 +6,7 @@ use raddle_predict::{Candidate, CandidateKind, Fidelity, Options, Party, Predict
 use raddle_trace::MemoryTrace;
 use raddle_trace::generate::{Shape, generate};
 use raddle_trace::model::{EventIx, Model, ReadsFrom, Rules};
-use raddle_trace::schedule::{Schedule, StepKind};
+use raddle_trace::schedule::{Schedule, step_of};
 use support::cases;
 
 fn shapes() -> Vec<Shape> {
@@ -53,8 +53,7 @@ fn events(
         let party = parties.iter().find(|party| party.thread.index() == index);
         while let Some(&ix) = of_thread[index].get(cursor[index]) {
             let reached = party.is_some_and(|party| ix >= party.event.index());
-            let visible =
-                StepKind::of(&trace.events[ix].op).is_some() || !trace.events[ix].op.is_plain_access();
+            let visible = step_of(&trace.events[ix].op).is_some() || !trace.events[ix].op.is_plain_access();
             if reached || (visible && party.is_none()) {
                 break;
             }

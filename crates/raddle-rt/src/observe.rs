@@ -48,29 +48,9 @@ fn after_sync(thread: &mut Thread, op: SyncOp, argument: u64) {
         thread.steps += 1;
     }
     // Detection alone needs new segments only after releases, and begins them itself.
-    if ends_segment(op) && (!detect::on() || init::recording()) {
+    if op.ends_segment() && (!detect::on() || init::recording()) {
         segment::advance(thread);
     }
-}
-
-/// Operations that order nothing do not end a thread segment.
-const fn ends_segment(op: SyncOp) -> bool {
-    !matches!(
-        op,
-        SyncOp::Request
-            | SyncOp::SemRequest
-            | SyncOp::LockFailed
-            | SyncOp::ReadLockFailed
-            | SyncOp::SemWaitFailed
-            | SyncOp::JoinFailed
-            | SyncOp::ModuleLoad
-            | SyncOp::ThreadName
-            | SyncOp::Yield
-            | SyncOp::BenignRace
-            | SyncOp::MutexInit
-            | SyncOp::RwlockInit
-            | SyncOp::CondInit
-    )
 }
 
 /// A plain access of `1 << (aux & 7)` bytes that the fast path could not settle.

@@ -8,7 +8,7 @@ use crate::roster::{Entry, Phase, Roster, Tables, ThreadIx};
 use crate::strategy::{AnyStrategy, Note, OpenTurn, Served, Strategy};
 use crate::view::{Progress, Tools, View};
 use crate::{Request, join_token};
-use raddle_wire::step;
+use raddle_wire::{Demand, StepKind, step};
 
 /// What the scheduler asks about the world outside of it. Answers must not change while the scheduler's lock is held.
 pub trait Outside {
@@ -426,13 +426,24 @@ impl<'t> Sched<'t> {
     /// Who holds what this thread waits for, as far as that can be known.
     pub fn holder(&self, ix: ThreadIx, outside: &impl Outside) -> Option<ThreadIx> {
         let Request { kind, object, .. } = self.roster[ix].request;
-        match kind {
-            step::LOCK | step::RELOCK => {
+        // The rule that the operation waits by says who could make it hold.
+        match StepKind::from_u8(kind)?.demand() {
+            Demand::Unlocked => {
                 let tid = outside.mutex_holder(object);
                 self.roster.living().find(|&other| tid != 0 && self.roster[other].os_tid == tid)
             }
-            step::JOIN => self.roster.living().find(|&other| join_token(self.roster[other].index) == object),
-            _ => None,
+            Demand::Ended => {
+                self.roster.living().find(|&other| join_token(self.roster[other].index) == object)
+            }
+            Demand::Nothing
+            | Demand::Forked
+            | Demand::NotWriteLocked
+            | Demand::Signalled
+            | Demand::RoundComplete
+            | Demand::Positive
+            | Demand::NotBegun
+            | Demand::Initialised
+            | Demand::Sent => None,
         }
     }
 

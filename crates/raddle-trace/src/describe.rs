@@ -1,5 +1,6 @@
 //! Events in words: a kind and named fields, the same for people (`key=value`) and for machines (JSON).
 
+use crate::encode::sync_words;
 use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Order, Patience};
 use crate::ids::ThreadIx;
 use crate::tables::{Location, Tables};
@@ -30,6 +31,9 @@ pub type Fields = Vec<(&'static str, Field)>;
 
 /// One word for an operation; `raddle trace dump --kind` selects by it.
 pub fn kind(op: &Op) -> &'static str {
+    if let Some((sync, ..)) = sync_words(op) {
+        return sync.word();
+    }
     match op {
         Op::Read { .. } => "read",
         Op::Write { .. } => "write",
@@ -40,53 +44,53 @@ pub fn kind(op: &Op) -> &'static str {
         Op::Fence { .. } => "fence",
         Op::Alloc { .. } => "alloc",
         Op::Free { .. } => "free",
-        Op::Start { .. } => "start",
-        Op::End => "end",
-        Op::Fork { .. } => "fork",
-        Op::Join { .. } => "join",
-        Op::JoinFailed { .. } => "join-failed",
-        Op::Detach { .. } => "detach",
-        Op::Cancel { .. } => "cancel",
-        Op::Request { .. } => "request",
-        Op::Lock { .. } => "lock",
-        Op::LockFailed { .. } => "lock-failed",
-        Op::ReadLock { .. } => "read-lock",
-        Op::ReadLockFailed { .. } => "read-lock-failed",
-        Op::Unlock { .. } => "unlock",
-        Op::Signal { .. } => "signal",
-        Op::Broadcast { .. } => "broadcast",
-        Op::WaitBegin { .. } => "wait-begin",
-        Op::Wait { .. } => "wait",
-        Op::WaitFailed { .. } => "wait-failed",
-        Op::BarrierInit { .. } => "barrier-init",
-        Op::BarrierEnter { .. } => "barrier-enter",
-        Op::BarrierExit { .. } => "barrier-exit",
-        Op::SemInit { .. } => "sem-init",
-        Op::SemRequest { .. } => "sem-request",
-        Op::SemWait { .. } => "sem-wait",
-        Op::SemWaitFailed { .. } => "sem-wait-failed",
-        Op::SemPost { .. } => "sem-post",
-        Op::OnceBegin { .. } => "once-begin",
-        Op::OnceEnd { .. } => "once-end",
-        Op::OncePassed { .. } => "once-passed",
-        Op::Init { .. } => "init",
-        Op::Destroy { .. } => "destroy",
-        Op::FutexWake { .. } => "futex-wake",
-        Op::FutexWait { .. } => "futex-wait",
-        Op::FutexWaitFailed { .. } => "futex-wait-failed",
-        Op::SignalEnter { .. } => "signal-enter",
-        Op::SignalExit { .. } => "signal-exit",
-        Op::ProcessFork { .. } => "process-fork",
-        Op::ProcessExec { .. } => "process-exec",
-        Op::ProcessExit { .. } => "process-exit",
-        Op::Custom { .. } => "custom",
-        Op::AtomicBegin { .. } => "atomic-begin",
-        Op::AtomicEnd { .. } => "atomic-end",
-        Op::Acquire { .. } => "acquire",
-        Op::Release { .. } => "release",
-        Op::BenignRace { .. } => "benign-race",
-        Op::Yield => "yield",
         Op::Lost { .. } => "lost",
+        Op::Start { .. }
+        | Op::End
+        | Op::Fork { .. }
+        | Op::Join { .. }
+        | Op::JoinFailed { .. }
+        | Op::Detach { .. }
+        | Op::Cancel { .. }
+        | Op::Request { .. }
+        | Op::Lock { .. }
+        | Op::LockFailed { .. }
+        | Op::ReadLock { .. }
+        | Op::ReadLockFailed { .. }
+        | Op::Unlock { .. }
+        | Op::Signal { .. }
+        | Op::Broadcast { .. }
+        | Op::WaitBegin { .. }
+        | Op::Wait { .. }
+        | Op::WaitFailed { .. }
+        | Op::BarrierInit { .. }
+        | Op::BarrierEnter { .. }
+        | Op::BarrierExit { .. }
+        | Op::SemInit { .. }
+        | Op::SemRequest { .. }
+        | Op::SemWait { .. }
+        | Op::SemWaitFailed { .. }
+        | Op::SemPost { .. }
+        | Op::OnceBegin { .. }
+        | Op::OnceEnd { .. }
+        | Op::OncePassed { .. }
+        | Op::Init { .. }
+        | Op::Destroy { .. }
+        | Op::FutexWake { .. }
+        | Op::FutexWait { .. }
+        | Op::FutexWaitFailed { .. }
+        | Op::SignalEnter { .. }
+        | Op::SignalExit { .. }
+        | Op::ProcessFork { .. }
+        | Op::ProcessExec { .. }
+        | Op::ProcessExit { .. }
+        | Op::Custom { .. }
+        | Op::AtomicBegin { .. }
+        | Op::AtomicEnd { .. }
+        | Op::Acquire { .. }
+        | Op::Release { .. }
+        | Op::BenignRace { .. }
+        | Op::Yield => unreachable!("has a line in the table"),
     }
 }
 

@@ -152,16 +152,9 @@ impl Target<'_> {
     }
 
     fn op(&mut self, op: &Op, tables: &Tables) {
-        let object_op = |init: bool, kind: ObjectKind| match (init, kind) {
-            (true, ObjectKind::Rwlock) => SyncOp::RwlockInit,
-            (true, ObjectKind::Condition) => SyncOp::CondInit,
-            (true, _) => SyncOp::MutexInit,
-            (false, ObjectKind::Mutex) => SyncOp::MutexDestroy,
-            (false, ObjectKind::Rwlock) => SyncOp::RwlockDestroy,
-            (false, ObjectKind::Condition) => SyncOp::CondDestroy,
-            (false, ObjectKind::Barrier) => SyncOp::BarrierDestroy,
-            (false, ObjectKind::Semaphore) => SyncOp::SemDestroy,
-        };
+        if let Some((sync, object, argument)) = sync_words(op) {
+            self.sync(sync, object, argument);
+        }
         match *op {
             Op::Read { addr, size, flags } => self.access(0, addr.0, size, flags),
             Op::Write { addr, size, flags } => self.access(access::WRITE, addr.0, size, flags),
@@ -181,76 +174,134 @@ impl Target<'_> {
             }
             Op::Free { addr } => self.records.push(Record::new(Tag::Free, 0, self.pc, addr.0)),
             Op::Lost { count } => self.records.push(Record::new(Tag::Lost, 0, self.pc, count)),
-            Op::Start { parent } => self.sync(SyncOp::Start, 0, u64::from(parent.0)),
-            Op::End => self.sync(SyncOp::End, 0, 0),
-            Op::Fork { child } => self.sync(SyncOp::Fork, u64::from(child.0), 0),
-            Op::Join { child } => self.sync(SyncOp::Join, u64::from(child.0), 0),
-            Op::JoinFailed { child } => self.sync(SyncOp::JoinFailed, u64::from(child.0), 0),
-            Op::Detach { child } => self.sync(SyncOp::Detach, u64::from(child.0), 0),
-            Op::Cancel { thread } => self.sync(SyncOp::Cancel, u64::from(thread.0), 0),
-            Op::Request { lock, read, flags } => {
-                let mode = if read { lock::READ } else { 0 };
-                self.sync(SyncOp::Request, lock.0, lock_bits(flags) | mode);
-            }
-            Op::Lock { lock, flags } => self.sync(SyncOp::Lock, lock.0, lock_bits(flags)),
-            Op::LockFailed { lock, flags } => self.sync(SyncOp::LockFailed, lock.0, lock_bits(flags)),
-            Op::ReadLock { lock, flags } => self.sync(SyncOp::ReadLock, lock.0, lock_bits(flags)),
-            Op::ReadLockFailed { lock, flags } => self.sync(SyncOp::ReadLockFailed, lock.0, lock_bits(flags)),
-            Op::Unlock { lock, flags } => self.sync(SyncOp::Unlock, lock.0, lock_bits(flags)),
-            Op::Signal { cond } => self.sync(SyncOp::Signal, cond.0, 0),
-            Op::Broadcast { cond } => self.sync(SyncOp::Broadcast, cond.0, 0),
-            Op::WaitBegin { cond, lock } => self.sync(SyncOp::WaitBegin, cond.0, lock.0),
-            Op::Wait { cond, lock } => self.sync(SyncOp::Wait, cond.0, lock.0),
-            Op::WaitFailed { cond, lock } => self.sync(SyncOp::WaitFailed, cond.0, lock.0),
-            Op::BarrierInit { barrier, count } => self.sync(SyncOp::BarrierInit, barrier.0, u64::from(count)),
-            Op::BarrierEnter { barrier } => self.sync(SyncOp::BarrierEnter, barrier.0, 0),
-            Op::BarrierExit { barrier } => self.sync(SyncOp::BarrierExit, barrier.0, 0),
-            Op::SemInit { sem, value } => self.sync(SyncOp::SemInit, sem.0, u64::from(value)),
-            Op::SemRequest { sem } => self.sync(SyncOp::SemRequest, sem.0, 0),
-            Op::SemWait { sem } => self.sync(SyncOp::SemWait, sem.0, 0),
-            Op::SemWaitFailed { sem } => self.sync(SyncOp::SemWaitFailed, sem.0, 0),
-            Op::SemPost { sem } => self.sync(SyncOp::SemPost, sem.0, 0),
-            Op::OnceBegin { once } => self.sync(SyncOp::OnceBegin, once.0, 0),
-            Op::OnceEnd { once } => self.sync(SyncOp::OnceEnd, once.0, 0),
-            Op::OncePassed { once } => self.sync(SyncOp::OncePassed, once.0, 0),
-            Op::Init { object, kind } => {
-                let arg = match kind {
-                    ObjectKind::Barrier => INIT_BARRIER,
-                    ObjectKind::Semaphore => INIT_SEMAPHORE,
-                    ObjectKind::Mutex | ObjectKind::Rwlock | ObjectKind::Condition => 0,
-                };
-                self.sync(object_op(true, kind), object.0, arg);
-            }
-            Op::Destroy { object, kind } => self.sync(object_op(false, kind), object.0, 0),
-            Op::FutexWake { word, count } => self.sync(SyncOp::FutexWake, word.0, u64::from(count)),
-            Op::FutexWait { word } => self.sync(SyncOp::FutexWait, word.0, 0),
-            Op::FutexWaitFailed { word } => self.sync(SyncOp::FutexWaitFailed, word.0, 0),
-            Op::SignalEnter { signal } => self.sync(SyncOp::SignalEnter, u64::from(signal), 0),
-            Op::SignalExit { signal } => self.sync(SyncOp::SignalExit, u64::from(signal), 0),
-            Op::ProcessFork { pid } => self.sync(SyncOp::ProcessFork, u64::from(pid), 0),
-            Op::ProcessExec { path } => {
-                self.sync(SyncOp::ProcessExec, 0, 0);
-                self.text(tables.text(path));
-            }
-            Op::ProcessExit { status } => self.sync(SyncOp::ProcessExit, status as u32 as u64, 0),
-            Op::Custom { name, object } => {
-                self.sync(SyncOp::Custom, object.0, 0);
-                self.text(tables.text(name));
-            }
-            Op::AtomicBegin { name } => {
-                self.sync(SyncOp::AtomicBegin, 0, 0);
-                self.text(tables.text(name));
-            }
-            Op::AtomicEnd { name } => {
-                self.sync(SyncOp::AtomicEnd, 0, 0);
-                self.text(tables.text(name));
-            }
-            Op::Acquire { object } => self.sync(SyncOp::Acquire, object.0, 0),
-            Op::Release { object } => self.sync(SyncOp::Release, object.0, 0),
-            Op::BenignRace { addr, size } => self.sync(SyncOp::BenignRace, addr.0, u64::from(size)),
-            Op::Yield => self.sync(SyncOp::Yield, 0, 0),
+            Op::ProcessExec { path: text }
+            | Op::Custom { name: text, .. }
+            | Op::AtomicBegin { name: text }
+            | Op::AtomicEnd { name: text } => self.text(tables.text(text)),
+            Op::Start { .. }
+            | Op::End
+            | Op::Fork { .. }
+            | Op::Join { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::Request { .. }
+            | Op::Lock { .. }
+            | Op::LockFailed { .. }
+            | Op::ReadLock { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Unlock { .. }
+            | Op::Signal { .. }
+            | Op::Broadcast { .. }
+            | Op::WaitBegin { .. }
+            | Op::Wait { .. }
+            | Op::WaitFailed { .. }
+            | Op::BarrierInit { .. }
+            | Op::BarrierEnter { .. }
+            | Op::BarrierExit { .. }
+            | Op::SemInit { .. }
+            | Op::SemRequest { .. }
+            | Op::SemWait { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::SemPost { .. }
+            | Op::OnceBegin { .. }
+            | Op::OnceEnd { .. }
+            | Op::OncePassed { .. }
+            | Op::Init { .. }
+            | Op::Destroy { .. }
+            | Op::FutexWake { .. }
+            | Op::FutexWait { .. }
+            | Op::FutexWaitFailed { .. }
+            | Op::SignalEnter { .. }
+            | Op::SignalExit { .. }
+            | Op::ProcessFork { .. }
+            | Op::ProcessExit { .. }
+            | Op::Acquire { .. }
+            | Op::Release { .. }
+            | Op::BenignRace { .. }
+            | Op::Yield => {}
         }
     }
+}
+
+/// The operation of the table that an event is, with its object and its argument in a record. `None` for accesses, atomics,
+/// allocations and what else has records of its own.
+pub fn sync_words(op: &Op) -> Option<(SyncOp, u64, u64)> {
+    let object_op = |init: bool, kind: ObjectKind| match (init, kind) {
+        (true, ObjectKind::Rwlock) => SyncOp::RwlockInit,
+        (true, ObjectKind::Condition) => SyncOp::CondInit,
+        (true, ObjectKind::Mutex | ObjectKind::Barrier | ObjectKind::Semaphore) => SyncOp::MutexInit,
+        (false, ObjectKind::Mutex) => SyncOp::MutexDestroy,
+        (false, ObjectKind::Rwlock) => SyncOp::RwlockDestroy,
+        (false, ObjectKind::Condition) => SyncOp::CondDestroy,
+        (false, ObjectKind::Barrier) => SyncOp::BarrierDestroy,
+        (false, ObjectKind::Semaphore) => SyncOp::SemDestroy,
+    };
+    Some(match *op {
+        Op::Start { parent } => (SyncOp::Start, 0, u64::from(parent.0)),
+        Op::End => (SyncOp::End, 0, 0),
+        Op::Fork { child } => (SyncOp::Fork, u64::from(child.0), 0),
+        Op::Join { child } => (SyncOp::Join, u64::from(child.0), 0),
+        Op::JoinFailed { child } => (SyncOp::JoinFailed, u64::from(child.0), 0),
+        Op::Detach { child } => (SyncOp::Detach, u64::from(child.0), 0),
+        Op::Cancel { thread } => (SyncOp::Cancel, u64::from(thread.0), 0),
+        Op::Request { lock, read, flags } => {
+            let mode = if read { lock::READ } else { 0 };
+            (SyncOp::Request, lock.0, lock_bits(flags) | mode)
+        }
+        Op::Lock { lock, flags } => (SyncOp::Lock, lock.0, lock_bits(flags)),
+        Op::LockFailed { lock, flags } => (SyncOp::LockFailed, lock.0, lock_bits(flags)),
+        Op::ReadLock { lock, flags } => (SyncOp::ReadLock, lock.0, lock_bits(flags)),
+        Op::ReadLockFailed { lock, flags } => (SyncOp::ReadLockFailed, lock.0, lock_bits(flags)),
+        Op::Unlock { lock, flags } => (SyncOp::Unlock, lock.0, lock_bits(flags)),
+        Op::Signal { cond } => (SyncOp::Signal, cond.0, 0),
+        Op::Broadcast { cond } => (SyncOp::Broadcast, cond.0, 0),
+        Op::WaitBegin { cond, lock } => (SyncOp::WaitBegin, cond.0, lock.0),
+        Op::Wait { cond, lock } => (SyncOp::Wait, cond.0, lock.0),
+        Op::WaitFailed { cond, lock } => (SyncOp::WaitFailed, cond.0, lock.0),
+        Op::BarrierInit { barrier, count } => (SyncOp::BarrierInit, barrier.0, u64::from(count)),
+        Op::BarrierEnter { barrier } => (SyncOp::BarrierEnter, barrier.0, 0),
+        Op::BarrierExit { barrier } => (SyncOp::BarrierExit, barrier.0, 0),
+        Op::SemInit { sem, value } => (SyncOp::SemInit, sem.0, u64::from(value)),
+        Op::SemRequest { sem } => (SyncOp::SemRequest, sem.0, 0),
+        Op::SemWait { sem } => (SyncOp::SemWait, sem.0, 0),
+        Op::SemWaitFailed { sem } => (SyncOp::SemWaitFailed, sem.0, 0),
+        Op::SemPost { sem } => (SyncOp::SemPost, sem.0, 0),
+        Op::OnceBegin { once } => (SyncOp::OnceBegin, once.0, 0),
+        Op::OnceEnd { once } => (SyncOp::OnceEnd, once.0, 0),
+        Op::OncePassed { once } => (SyncOp::OncePassed, once.0, 0),
+        Op::Init { object, kind } => {
+            let arg = match kind {
+                ObjectKind::Barrier => INIT_BARRIER,
+                ObjectKind::Semaphore => INIT_SEMAPHORE,
+                ObjectKind::Mutex | ObjectKind::Rwlock | ObjectKind::Condition => 0,
+            };
+            (object_op(true, kind), object.0, arg)
+        }
+        Op::Destroy { object, kind } => (object_op(false, kind), object.0, 0),
+        Op::FutexWake { word, count } => (SyncOp::FutexWake, word.0, u64::from(count)),
+        Op::FutexWait { word } => (SyncOp::FutexWait, word.0, 0),
+        Op::FutexWaitFailed { word } => (SyncOp::FutexWaitFailed, word.0, 0),
+        Op::SignalEnter { signal } => (SyncOp::SignalEnter, u64::from(signal), 0),
+        Op::SignalExit { signal } => (SyncOp::SignalExit, u64::from(signal), 0),
+        Op::ProcessFork { pid } => (SyncOp::ProcessFork, u64::from(pid), 0),
+        Op::ProcessExec { .. } => (SyncOp::ProcessExec, 0, 0),
+        Op::ProcessExit { status } => (SyncOp::ProcessExit, status as u32 as u64, 0),
+        Op::Custom { object, .. } => (SyncOp::Custom, object.0, 0),
+        Op::AtomicBegin { .. } => (SyncOp::AtomicBegin, 0, 0),
+        Op::AtomicEnd { .. } => (SyncOp::AtomicEnd, 0, 0),
+        Op::Acquire { object } => (SyncOp::Acquire, object.0, 0),
+        Op::Release { object } => (SyncOp::Release, object.0, 0),
+        Op::BenignRace { addr, size } => (SyncOp::BenignRace, addr.0, u64::from(size)),
+        Op::Yield => (SyncOp::Yield, 0, 0),
+        Op::Read { .. }
+        | Op::Write { .. }
+        | Op::Atomic { .. }
+        | Op::Fence { .. }
+        | Op::Alloc { .. }
+        | Op::Free { .. }
+        | Op::Lost { .. } => return None,
+    })
 }
 
 fn lock_bits(flags: LockFlags) -> u64 {

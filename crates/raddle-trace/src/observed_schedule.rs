@@ -1,7 +1,7 @@
 //! The schedule of a run that has been recorded: its visible operations in the order in which they happened.
 
 use crate::event::Op;
-use crate::schedule::{Schedule, Step, StepKind};
+use crate::schedule::{Schedule, Step, step_of};
 use crate::source::{EventSource, TraceError};
 use crate::tables::Location;
 
@@ -16,7 +16,7 @@ pub fn observed_schedule(source: &mut dyn EventSource, about: &str) -> Result<Sc
             return Ok(schedule);
         }
         for event in &batch {
-            let Some((kind, failed)) = StepKind::of(&event.op) else { continue };
+            let Some((kind, failed)) = step_of(&event.op) else { continue };
             let thread = event.thread.index();
             if ordinals.len() <= thread {
                 ordinals.resize(thread + 1, 0);

@@ -33,7 +33,7 @@ mod step_kind;
 pub use head::{Head, Input, RunOptions};
 use parser::Parser;
 pub use parser::ScheduleError;
-pub use step_kind::StepKind;
+pub use step_kind::{StepKind, step_of};
 
 /// First line of every schedule.
 pub const HEADER: &str = "raddle-schedule";

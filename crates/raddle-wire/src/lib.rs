@@ -11,12 +11,14 @@ pub mod calls;
 pub mod crash;
 pub mod follow;
 pub mod journal;
+pub mod operations;
 pub mod record;
 pub mod region;
 pub mod report;
 pub mod server;
 pub mod step;
 
+pub use operations::{Demand, Effect, Order, Outcome, Situation, StepKind};
 pub use record::{Record, SyncOp, Tag};
 pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};
 

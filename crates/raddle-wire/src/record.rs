@@ -162,115 +162,7 @@ pub mod atomic {
     pub const ORDER_MASK: u64 = 0b111;
 }
 
-/// Aux of `Sync` records, and the meaning of word1 (`object`) and of the `Ext` argument (`arg`).
-///
-/// Events are written when the operation has completed, except those that say *before*.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum SyncOp {
-    /// A thread began. object: start routine; arg: index of the parent thread. First event of a thread.
-    Start = 1,
-    /// A thread ended. Last event of a thread.
-    End = 2,
-    /// object: index of the new thread. Written *before* the child can run.
-    Fork = 3,
-    /// object: index of the joined thread.
-    Join = 4,
-    /// try/timed join that gave up. object: index of the thread.
-    JoinFailed = 5,
-    Detach = 6,
-    /// object: mutex, rwlock in write mode, or spin lock; arg: [`lock`] bits.
-    Lock = 7,
-    LockFailed = 8,
-    ReadLock = 9,
-    ReadLockFailed = 10,
-    /// Written *before* the lock is released. arg: [`lock`] bits.
-    Unlock = 11,
-    /// *Before* a lock operation that has to wait. arg: [`lock`] bits (READ for a read lock).
-    Request = 12,
-    /// object: condition variable. Written *before* the signal is sent.
-    Signal = 13,
-    Broadcast = 14,
-    /// *Before* a thread waits on a condition. object: condition; arg: low 48 bits of the mutex. Follows the Unlock of that mutex.
-    WaitBegin = 15,
-    /// The wait returned, was signalled. Followed by the Lock of the mutex.
-    Wait = 16,
-    /// The wait timed out. Followed by the Lock of the mutex.
-    WaitFailed = 17,
-    /// arg: count.
-    BarrierInit = 18,
-    BarrierEnter = 19,
-    BarrierExit = 20,
-    BarrierDestroy = 21,
-    /// arg: value.
-    SemInit = 22,
-    SemWait = 23,
-    SemWaitFailed = 24,
-    /// *Before* the post.
-    SemPost = 25,
-    /// *Before* a semaphore wait that has to wait.
-    SemRequest = 26,
-    /// This thread runs the initialiser. object: the once control or guard variable.
-    OnceBegin = 27,
-    OnceEnd = 28,
-    /// The initialiser had been run by somebody else, and this thread now knows.
-    OncePassed = 29,
-    /// object: mutex; arg: [`lock`] kind bits.
-    MutexInit = 30,
-    MutexDestroy = 31,
-    RwlockInit = 32,
-    RwlockDestroy = 33,
-    CondInit = 34,
-    CondDestroy = 35,
-    SemDestroy = 36,
-    /// object: futex word; arg: number of threads woken at most.
-    FutexWake = 37,
-    FutexWait = 38,
-    FutexWaitFailed = 39,
-    /// A signal handler began. object: signal number.
-    SignalEnter = 40,
-    SignalExit = 41,
-    /// object: process id of the child.
-    ProcessFork = 42,
-    /// The program is about to become another one. Followed by Text: the path.
-    ProcessExec = 43,
-    /// object: exit status.
-    ProcessExit = 44,
-    /// A module was loaded; the module table was extended.
-    ModuleLoad = 45,
-    /// `RADDLE_EVENT(name, pointer)`. object: the pointer; followed by Text: the name.
-    Custom = 46,
-    /// `RADDLE_ATOMIC_BEGIN/END`. Followed by Text: the name, if any.
-    AtomicBegin = 47,
-    AtomicEnd = 48,
-    /// Followed by Text: the name given to the thread. object: index of the thread.
-    ThreadName = 49,
-    /// `__tsan_acquire(object)`, `AnnotateHappensAfter`.
-    Acquire = 50,
-    /// `__tsan_release(object)`, `AnnotateHappensBefore`.
-    Release = 51,
-    /// pthread_cancel was called. object: index of the thread.
-    Cancel = 52,
-    /// `AnnotateBenignRace(object, size)`; arg: size.
-    BenignRace = 53,
-    /// `sched_yield`, `usleep`, `nanosleep`: the thread lets others go.
-    Yield = 54,
-    /// try-wait on a barrier, once or thread that is not otherwise listed; reserved for readers of newer traces.
-    Other = 55,
-}
-
-impl SyncOp {
-    pub const LAST: u8 = SyncOp::Other as u8;
-
-    pub const fn from_u8(value: u8) -> Option<SyncOp> {
-        if value == 0 || value > SyncOp::LAST {
-            return None;
-        }
-        // SAFETY: the enum is `repr(u8)` and has every discriminant from 1 to LAST; `every_discriminant_exists`
-        // checks that there is no gap.
-        Some(unsafe { core::mem::transmute::<u8, SyncOp>(value) })
-    }
-}
+pub use crate::operations::SyncOp;
 
 /// Argument bits of lock events.
 pub mod lock {
@@ -298,23 +190,6 @@ pub mod lock {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_discriminant_exists() {
-        for value in 1..=SyncOp::LAST {
-            assert_eq!(SyncOp::from_u8(value).map(|op| op as u8), Some(value));
-        }
-        assert_eq!(SyncOp::from_u8(0), None);
-        assert_eq!(SyncOp::from_u8(SyncOp::LAST + 1), None);
-        // The source lists the variants one a line with `= n`: LAST variants from 1 without a gap.
-        let listed = include_str!("record.rs")
-            .lines()
-            .skip_while(|line| !line.contains("pub enum SyncOp"))
-            .take_while(|line| !line.starts_with('}'))
-            .filter(|line| line.trim_end().ends_with(',') && line.contains(" = "))
-            .count();
-        assert_eq!(listed, SyncOp::LAST as usize);
-    }
 
     #[test]
     fn records_keep_their_fields() {

@@ -1,6 +1,6 @@
 //! Visible operations, and the binary form of a schedule in the region's blob.
 //!
-//! Kinds are numbered as `raddle_trace::schedule::StepKind` lists them (a test there compares the two).
+//! Kinds come from the table of operations ([`crate::operations`]).
 //!
 //! A blob is little-endian 64-bit words:
 //!
@@ -17,87 +17,19 @@
 //! Threads are named by their spawn path; the hash is [`hash`] of that text, which a runtime can extend step by step
 //! as threads are created.
 
-use crate::record::{SyncOp, lock};
+use crate::record::SyncOp;
 
-macro_rules! kinds {
-    ($($name:ident = $value:expr, $word:expr;)*) => {
-        $(pub const $name: u8 = $value;)*
-        /// The words of the text format, by kind.
-        pub const WORDS: &[&str] = &[$($word),*];
-    };
-}
-
-kinds! {
-    FORK = 0, "fork";
-    START = 1, "start";
-    END = 2, "end";
-    JOIN = 3, "join";
-    DETACH = 4, "detach";
-    CANCEL = 5, "cancel";
-    LOCK = 6, "lock";
-    READ_LOCK = 7, "read-lock";
-    UNLOCK = 8, "unlock";
-    RELOCK = 9, "relock";
-    SIGNAL = 10, "signal";
-    BROADCAST = 11, "broadcast";
-    WAIT = 12, "wait";
-    WAKE = 13, "wake";
-    BARRIER_ENTER = 14, "barrier-enter";
-    BARRIER_EXIT = 15, "barrier-exit";
-    SEM_WAIT = 16, "sem-wait";
-    SEM_POST = 17, "sem-post";
-    ONCE_BEGIN = 18, "once-begin";
-    ONCE_END = 19, "once-end";
-    ONCE_PASSED = 20, "once-passed";
-    LOAD = 21, "load";
-    STORE = 22, "store";
-    RMW = 23, "rmw";
-    FENCE = 24, "fence";
-    FUTEX_WAKE = 25, "futex-wake";
-    FUTEX_WAIT = 26, "futex-wait";
-    ACQUIRE = 27, "acquire";
-    RELEASE = 28, "release";
-    CUSTOM = 29, "custom";
-    READ = 30, "read";
-    WRITE = 31, "write";
-    SYSCALL = 32, "syscall";
-    HANDLER = 33, "handler";
-}
+pub use crate::operations::StepKind;
+pub use crate::operations::constants::*;
 
 /// No visible operation.
 pub const NONE: u8 = 255;
 
 /// The visible operation that a synchronisation event stands for, or [`NONE`].
 pub const fn of(op: SyncOp, argument: u64) -> u8 {
-    match op {
-        SyncOp::Fork => FORK,
-        SyncOp::Start => START,
-        SyncOp::End => END,
-        SyncOp::Join | SyncOp::JoinFailed => JOIN,
-        SyncOp::Detach => DETACH,
-        SyncOp::Cancel => CANCEL,
-        SyncOp::Lock if argument & lock::WAIT != 0 => RELOCK,
-        SyncOp::Lock | SyncOp::LockFailed => LOCK,
-        SyncOp::ReadLock | SyncOp::ReadLockFailed => READ_LOCK,
-        SyncOp::Unlock if argument & lock::WAIT != 0 => NONE,
-        SyncOp::Unlock => UNLOCK,
-        SyncOp::Signal => SIGNAL,
-        SyncOp::Broadcast => BROADCAST,
-        SyncOp::WaitBegin => WAIT,
-        SyncOp::Wait | SyncOp::WaitFailed => WAKE,
-        SyncOp::BarrierEnter => BARRIER_ENTER,
-        SyncOp::BarrierExit => BARRIER_EXIT,
-        SyncOp::SemWait | SyncOp::SemWaitFailed => SEM_WAIT,
-        SyncOp::SemPost => SEM_POST,
-        SyncOp::OnceBegin => ONCE_BEGIN,
-        SyncOp::OnceEnd => ONCE_END,
-        SyncOp::OncePassed => ONCE_PASSED,
-        SyncOp::FutexWake => FUTEX_WAKE,
-        SyncOp::FutexWait | SyncOp::FutexWaitFailed => FUTEX_WAIT,
-        SyncOp::Acquire => ACQUIRE,
-        SyncOp::Release => RELEASE,
-        SyncOp::Custom => CUSTOM,
-        _ => NONE,
+    match op.step(argument) {
+        Some(kind) => kind as u8,
+        None => NONE,
     }
 }
 

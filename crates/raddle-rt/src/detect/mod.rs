@@ -29,10 +29,11 @@ use crate::{message, shadow};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use locks::HeldLock;
 use raddle_hb::Domain;
+use raddle_wire::operations::ObjectKind;
 use raddle_wire::record::lock as bits;
 use raddle_wire::region::detect as setting;
 use raddle_wire::report::kind;
-use raddle_wire::{Header, SyncOp, region};
+use raddle_wire::{Effect, Header, Order, Outcome, SyncOp, region};
 
 /// What all clocks of the process share.
 pub static DOMAIN: Domain<Process> = Domain::new();
@@ -263,40 +264,44 @@ fn unlock(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
 
 /// A synchronisation operation, as [`crate::observe::sync`] hears of it.
 pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
-    match op {
-        SyncOp::Lock => lock(thread, pc, object, false, argument),
-        SyncOp::ReadLock => lock(thread, pc, object, true, argument),
-        SyncOp::Unlock => unlock(thread, pc, object, argument),
-        SyncOp::Request => request(thread, pc, object, argument),
-        SyncOp::WaitBegin => count_waiters(object, 1),
-        SyncOp::Wait => {
+    let done = op.outcome() == Outcome::Done;
+    match op.effect() {
+        Effect::Locks if done => lock(thread, pc, object, false, argument),
+        Effect::LocksShared if done => lock(thread, pc, object, true, argument),
+        Effect::Unlocks => unlock(thread, pc, object, argument),
+        // Only locks have an order that a wait can close to a cycle.
+        Effect::Asks if op.object_kind() == ObjectKind::Lock => request(thread, pc, object, argument),
+        Effect::BeginsWait => count_waiters(object, 1),
+        Effect::IsWoken => {
             count_waiters(object, -1);
-            acquire(thread, object);
+            if done {
+                acquire(thread, object);
+            }
         }
-        SyncOp::WaitFailed => count_waiters(object, -1),
-        SyncOp::Signal
-        | SyncOp::Broadcast
-        | SyncOp::BarrierEnter
-        | SyncOp::SemPost
-        | SyncOp::OnceEnd
-        | SyncOp::FutexWake
-        | SyncOp::Release => release(thread, object),
-        SyncOp::BarrierExit
-        | SyncOp::SemWait
-        | SyncOp::OnceBegin
-        | SyncOp::OncePassed
-        | SyncOp::FutexWait
-        | SyncOp::Acquire => acquire(thread, object),
-        SyncOp::MutexDestroy | SyncOp::RwlockDestroy | SyncOp::CondDestroy => destroy(thread, pc, object),
-        SyncOp::MutexInit
-        | SyncOp::RwlockInit
-        | SyncOp::CondInit
-        | SyncOp::SemInit
-        | SyncOp::SemDestroy
-        | SyncOp::BarrierInit
-        | SyncOp::BarrierDestroy => vars::forget(object),
-        SyncOp::BenignRace => report::benign(object, argument as usize),
-        _ => {}
+        Effect::Destroys => destroy(thread, pc, object),
+        Effect::Creates => vars::forget(object),
+        Effect::Excuses => report::benign(object, argument as usize),
+        // Threads pass their clocks on themselves: `fork`, `join`.
+        Effect::Begins | Effect::Ends | Effect::Forks | Effect::Joins => {}
+        Effect::Locks
+        | Effect::LocksShared
+        | Effect::Asks
+        | Effect::Signals
+        | Effect::SignalsAll
+        | Effect::Enters
+        | Effect::Leaves
+        | Effect::Takes
+        | Effect::Gives
+        | Effect::OnceBegins
+        | Effect::OnceEnds
+        | Effect::OncePasses
+        | Effect::Sends
+        | Effect::Receives
+        | Effect::Nothing => match op.order() {
+            Order::Acquires => acquire(thread, object),
+            Order::Releases => release(thread, object),
+            Order::None => {}
+        },
     }
 }
 
