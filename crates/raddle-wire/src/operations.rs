@@ -15,9 +15,8 @@
 //! | step | the visible operation that it is in schedules ([`StepKind`]), or `-`; behind a slash, what it is as the mutex half of a condition wait |
 //!
 //! From this table come `SyncOp` and the way back from its number, the kinds and words of steps, visibility
-//! ([`crate::step::of`]), segment ends, the class of the online detector, and the descriptions of events. There is no other
-//! place that says any of it. A match over operations has no `_` arm (a test looks), so that the compiler shows every
-//! place that a new line concerns.
+//! ([`crate::step::of`]), segment ends, the class of the online detector, and the descriptions of events. A match over
+//! operations should have no `_` arm, so that the compiler shows every place that a new line concerns.
 
 use crate::record::lock;
 
