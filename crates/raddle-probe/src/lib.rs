@@ -8,4 +8,5 @@
 
 pub mod aspect;
 pub mod image;
+pub mod locate;
 pub mod visibility;
