@@ -135,7 +135,7 @@ impl DebugInfo {
                 }
                 gimli::DW_TAG_variable => {
                     if let (Some(address), Some(of)) =
-                        (fixed_address(unit, entry), reference(base, entry, gimli::DW_AT_type))
+                        (fixed_address(dwarf, unit, entry), reference(base, entry, gimli::DW_AT_type))
                         && let Some(name) = name
                     {
                         let scope: String = scopes.iter().map(|(_, scope)| format!("{scope}::")).collect();
@@ -341,12 +341,13 @@ fn reference(base: usize, entry: &Entry, name: gimli::DwAt) -> Option<usize> {
 }
 
 /// The address of a variable that is always at the same place.
-fn fixed_address(unit: &Unit<Slice>, entry: &Entry) -> Option<u64> {
+fn fixed_address(dwarf: &gimli::Dwarf<Slice>, unit: &Unit<Slice>, entry: &Entry) -> Option<u64> {
     let AttributeValue::Exprloc(expression) = entry.attr_value(gimli::DW_AT_location).ok()?? else {
         return None;
     };
     match expression.operations(unit.encoding()).next().ok()?? {
         gimli::Operation::Address { address } => Some(address),
+        gimli::Operation::AddressIndex { index } => dwarf.address(unit, index).ok(),
         _ => None,
     }
 }

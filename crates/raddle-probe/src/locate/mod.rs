@@ -192,7 +192,8 @@ impl<'modules> Locator<'modules> {
         located: &mut Located,
     ) {
         let calls = view.calls.get_or_init(|| {
-            let functions = view.image.functions().iter();
+            let is_linkage = |address| view.image.code_at(address).is_none_or(|code| code.is_linkage);
+            let functions = view.image.functions().iter().filter(|function| !is_linkage(function.start));
             functions.flat_map(|function| calls::sites(&view.image, function)).collect()
         });
         let own_module = |pattern: &String| names::matches(pattern, &self.modules[number].file_name());
@@ -422,6 +423,17 @@ impl<'modules> Locator<'modules> {
                 "compile with -fno-inline, or give the function `__attribute__((noinline))`".to_owned();
             located.notes.push(Note { message, help });
         }
+    }
+
+    /// File and line of the code at a place.
+    pub fn source_line(&self, place: &Place) -> Option<String> {
+        let view = self.views[place.module].as_ref()?;
+        let debug = self.modules[place.module].debug();
+        let after = debug.rows.partition_point(|row| row.address <= place.address);
+        let row = debug.rows[..after].last()?;
+        let function = view.image.function_at(place.address)?;
+        let same = view.image.function_at(row.address) == Some(function);
+        same.then(|| format!("{}:{}", debug.files[row.file as usize], row.line))
     }
 
     /// Functions that can be named, for lists and completion.

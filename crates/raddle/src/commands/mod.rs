@@ -1,5 +1,6 @@
 //! One file a command. A command parses its own arguments and calls the crate that does the work.
 
+pub mod aspects;
 pub mod cc;
 pub mod clean;
 pub mod coverage;
@@ -148,6 +149,7 @@ impl Ctx {
 
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Aspects(aspects::Args),
     Cc(cc::Args),
     #[command(name = "c++")]
     Cxx(cc::Args),
@@ -169,6 +171,7 @@ pub enum Command {
 
 pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
     match command {
+        Command::Aspects(args) => aspects::run(args, ctx),
         Command::Cc(args) => cc::run(Language::C, args),
         Command::Cxx(args) => cc::run(Language::Cxx, args),
         Command::Clean(args) => clean::run(args, ctx),
