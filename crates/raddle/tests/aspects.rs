@@ -29,7 +29,7 @@ fn plans_for_the_use_cases() {
         let program = folder.path().join(name);
         let built = Command::new("gcc")
             .current_dir(root())
-            .args(["-g", "-O0", "-std=gnu11", "-pthread", "-Icorpus"])
+            .args(["-g", "-O0", "-std=gnu11", "-pthread", "-Icorpus/include"])
             .arg(format!("corpus/usecases/{name}.c"))
             .arg("-o")
             .arg(&program)
