@@ -23,16 +23,34 @@ pub enum SemanticModel {
     Failures,
     /// `[FD=`: failures and divergences.
     FailuresDivergences,
+    /// `[V=`: stable revivals (see `engine::refusals`).
+    Revivals,
+    /// `[VD=`: revivals and divergences.
+    RevivalsDivergences,
+    /// `[R=`: refusal testing.
+    Refusals,
+    /// `[RD=`: refusal testing and divergences.
+    RefusalsDivergences,
 }
 
 impl SemanticModel {
-    /// `T`, `F` or `FD`.
+    /// The letters between `[` and `=`.
     pub fn name(self) -> &'static str {
         match self {
             SemanticModel::Traces => "T",
             SemanticModel::Failures => "F",
             SemanticModel::FailuresDivergences => "FD",
+            SemanticModel::Revivals => "V",
+            SemanticModel::RevivalsDivergences => "VD",
+            SemanticModel::Refusals => "R",
+            SemanticModel::RefusalsDivergences => "RD",
         }
+    }
+
+    /// Whether it records divergences (and nothing after them).
+    pub fn has_divergences(self) -> bool {
+        use SemanticModel::{FailuresDivergences, RefusalsDivergences, RevivalsDivergences};
+        matches!(self, FailuresDivergences | RevivalsDivergences | RefusalsDivergences)
     }
 }
 

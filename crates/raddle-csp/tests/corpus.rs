@@ -47,6 +47,9 @@ struct Witness {
     trace: Vec<String>,
     /// All steps including hidden ones, as the events the components do.
     steps: Vec<String>,
+    /// What was offered on the way where the violation depends on it: `event: offers`.
+    #[serde(default)]
+    on_the_way: Vec<String>,
 }
 
 fn folder() -> PathBuf {
@@ -68,6 +71,7 @@ fn witness(script: &Script, found: &Counterexample) -> Witness {
     let (kind, event) = match &found.behaviour {
         Behaviour::Event { event, .. } => ("event", Some(*event)),
         Behaviour::Refusal { .. } => ("refusal", None),
+        Behaviour::Revival { event, .. } => ("revival", Some(*event)),
         Behaviour::Deadlock => ("deadlock", None),
         Behaviour::Divergence { .. } => ("divergence", None),
         Behaviour::Nondeterminism { event, .. } => ("nondeterminism", Some(*event)),
@@ -92,6 +96,13 @@ fn witness(script: &Script, found: &Counterexample) -> Witness {
         event: event.map(|e| script.event_name(e)),
         trace: names(&found.trace),
         steps,
+        on_the_way: found
+            .on_the_way
+            .iter()
+            .map(|o| {
+                format!("{}: {}", script.event_name(found.trace[o.position]), names(&o.offers).join(" "))
+            })
+            .collect(),
     }
 }
 
@@ -145,6 +156,9 @@ fn written(manifest: &Manifest) -> String {
                 writeln!(out, "event = {}", quoted(event)).unwrap();
             }
             write!(out, "trace = {}\nsteps = {}\n", list(&witness.trace), list(&witness.steps)).unwrap();
+            if !witness.on_the_way.is_empty() {
+                writeln!(out, "on_the_way = {}", list(&witness.on_the_way)).unwrap();
+            }
         }
     }
     out

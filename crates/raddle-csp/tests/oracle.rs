@@ -13,6 +13,7 @@ use raddle_csp::semantics::clauses::denote;
 use raddle_csp::semantics::denotation::Denotation;
 use raddle_csp::semantics::generate::{Generator, Shape};
 use raddle_csp::semantics::observe::observe;
+use raddle_csp::semantics::refusal_tests::{RefusalTests, refusal_tests};
 
 const LENGTH: usize = 4;
 const DEPTH: usize = 3;
@@ -89,7 +90,7 @@ fn check(g: &mut Generator, assertion: &Assertion, options: CheckOptions) -> Opt
 /// Length of the behaviour that a failed check shows.
 fn shown(outcome: &Outcome) -> Option<usize> {
     let counterexample = outcome.counterexamples.first()?;
-    let forbidden = matches!(counterexample.behaviour, Behaviour::Event { .. });
+    let forbidden = matches!(counterexample.behaviour, Behaviour::Event { .. } | Behaviour::Revival { .. });
     Some(counterexample.trace.len() + usize::from(forbidden))
 }
 
@@ -118,6 +119,7 @@ fn violation(model: SemanticModel, spec: &Denotation, implementation: &Denotatio
         SemanticModel::Traces => spec.trace_violation(implementation),
         SemanticModel::Failures => spec.failure_violation(implementation),
         SemanticModel::FailuresDivergences => spec.divergence_violation(implementation),
+        other => unreachable!("{} has a twin of its own", other.name()),
     }
 }
 
@@ -215,6 +217,57 @@ fn traces_are_had_when_the_definitions_say() {
                 Assertion::new(Property::HasTrace { model: SemanticModel::Traces, process, trace: ended });
             let Some(outcome) = check(g, &assertion, options()) else { return };
             assert_eq!(outcome.holds, d.ticks[n], "{case}: {trace:?} and ✓");
+        }
+    });
+}
+
+/// Revivals and refusal testing, without and with divergences, against all behaviours followed path by path.
+#[test]
+fn refusals_on_the_way_are_what_the_definitions_say() {
+    const LENGTH: usize = 3;
+    let tests = |g: &mut Generator, p: ProcId| -> Option<RefusalTests> {
+        let events = g.alphabet.events.clone();
+        let mut firing = Firing::new(&mut g.arena, &mut g.equations);
+        raddle_csp::engine::machine::Machine::of_term(&mut firing, p, 300).ok()?;
+        Some(refusal_tests(&mut firing, p, &events, LENGTH).expect("random terms are guarded"))
+    };
+    for_each_shape(60, |g, shape, case| {
+        let implementation = g.shaped(shape, DEPTH);
+        let other = g.process(DEPTH);
+        let spec = match g.random.below(3) {
+            0 => other,
+            1 => g.arena.internal_choice(vec![implementation, other]),
+            _ => g.arena.external_choice(vec![implementation, other]),
+        };
+        let (Some(s), Some(i)) = (tests(g, spec), tests(g, implementation)) else { return };
+        for (spec, implementation, s, i) in [(spec, implementation, &s, &i), (implementation, spec, &i, &s)] {
+            for (model, revivals, strict) in [
+                (SemanticModel::Revivals, true, false),
+                (SemanticModel::RevivalsDivergences, true, true),
+                (SemanticModel::Refusals, false, false),
+                (SemanticModel::RefusalsDivergences, false, true),
+            ] {
+                let expected = s.violation(i, revivals, strict);
+                let plain = Assertion::new(Property::Refines { model, spec, implementation });
+                for partial_order in [PartialOrder::Off, PartialOrder::Precise] {
+                    let assertion = Assertion { partial_order, ..plain.clone() };
+                    let mut checker = Checker::new(&mut g.arena, &mut g.equations, options());
+                    let outcome = match checker.check(&assertion) {
+                        Ok(outcome) => outcome,
+                        // Some compressions do not keep these models.
+                        Err(CheckError::Unsupported(_)) => return,
+                        Err(error) if too_large(&error) => return,
+                        Err(error) => panic!("{error}"),
+                    };
+                    let (spec, implementation) =
+                        (describe::term(&g.arena, spec), describe::term(&g.arena, implementation));
+                    assert!(
+                        agrees(&outcome, expected, LENGTH),
+                        "{case}: {spec} [{}= {implementation}: expected {expected:?}, got {outcome:?}",
+                        model.name(),
+                    );
+                }
+            }
         }
     });
 }

@@ -293,11 +293,11 @@ fn large_graphs_are_folded_and_processes_are_terms() {
 
 #[test]
 fn one_assertion_without_answer_does_not_take_the_others() {
-    let text = "channel a\nP = a -> P\nassert P [V= P\nassert P [T= P\n";
+    let text = "channel a\nP = a -> P\nassert P [TP= P\nassert P [T= P\n";
     let files = folder(&[("some.csp", text)]);
     let all = csp(files.path(), &["check", "some.csp"]);
     assert_eq!(all.status.code(), Some(2));
-    assert!(stdout(&all).contains("1: no answer P [V= P\n2: holds P [T= P"), "{}", stdout(&all));
+    assert!(stdout(&all).contains("1: no answer P [TP= P\n2: holds P [T= P"), "{}", stdout(&all));
     assert_eq!(csp(files.path(), &["check", "some.csp", "--assert", "2"]).status.code(), Some(0));
     assert_eq!(csp(files.path(), &["check", "some.csp", "--assert", "1"]).status.code(), Some(2));
 }

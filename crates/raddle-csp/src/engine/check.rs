@@ -33,12 +33,13 @@ use super::machine::Machine;
 use super::model::{Emit, Model, WORDS, with_words};
 use super::normal::{LabelSet, NormalForm};
 use super::reduction::{Preserve, Reduction};
+use super::refusals::AfterRefusal;
 use super::room::{Room, Work};
 use super::rules::{OMEGA, is_control};
 use super::search::{Claims, Fault, Search, Specification, Violation};
 use super::store::Store;
 use super::verdict::{
-    Behaviour, CheckError, CheckOptions, Component, Counterexample, Outcome, Statistics, Step,
+    Behaviour, CheckError, CheckOptions, Component, Counterexample, Offered, Outcome, Statistics, Step,
 };
 use super::witness;
 use crate::assertion::{Assertion, PartialOrder, Property, SemanticModel};
@@ -101,8 +102,15 @@ impl<'a> Checker<'a> {
         let (counterexamples, mut statistics) = match &assertion.property {
             Property::Refines { model, spec, implementation } => {
                 let room = |this: &Self| this.compiler.room_for_normal_form(Work::Specification, *spec);
+                self.compiler.forget_coarse();
                 let compiled = self.compile_with(*spec, priority)?;
                 let implementation = self.compile_with(*implementation, priority)?;
+                if claims_of(*model).after_refusal.is_some() && self.compiler.meets_coarse() {
+                    return Err(CheckError::Unsupported(format!(
+                        "`normal` and `diamond` do not keep what the model {} sees; use `sbisim` or `dbisim`",
+                        model.name()
+                    )));
+                }
                 self.refine(
                     Some((&compiled, room(self))),
                     &implementation,
@@ -118,8 +126,8 @@ impl<'a> Checker<'a> {
             }
             Property::DeadlockFree { model, process } => {
                 let compiled = self.compile_with(*process, priority)?;
-                let divergences = *model == SemanticModel::FailuresDivergences;
-                let claims = Claims { deadlocks: true, divergences, refusals: false };
+                let divergences = model.has_divergences();
+                let claims = Claims { deadlocks: true, divergences, ..Claims::default() };
                 self.refine(None, &compiled, claims, effort, started)?
             }
             Property::DivergenceFree { process } => {
@@ -169,6 +177,8 @@ impl<'a> Checker<'a> {
                 let nodes_max = self.options.leaf_states_max;
                 let mut form = NormalForm::new(spec, &implementation.labels, nodes_max, room)?;
                 let all = form.complete(EAGER_NODES_MAX, EAGER_MEMBERS_MAX)?;
+                // Refusal testing makes parts of nodes while it goes on.
+                let all = all && claims.after_refusal != Some(AfterRefusal::Testing);
                 let nodes = if all { form.len() } else { 1 << 32 };
                 (Specification::Normal(Box::new(Mutex::new(form))), nodes)
             }
@@ -178,7 +188,8 @@ impl<'a> Checker<'a> {
         if layout.words() > limit {
             return Err(CheckError::VectorTooLong { bits: layout.bits(), limit: limit * 64 });
         }
-        let reducible = effort != PartialOrder::Off && implementation.outer.is_empty();
+        let reducible =
+            effort != PartialOrder::Off && implementation.outer.is_empty() && claims.after_refusal.is_none();
         let preserve = match claims {
             Claims { deadlocks: true, divergences: false, .. } => Preserve::Deadlocks,
             Claims { divergences: true, .. } => Preserve::Divergences,
@@ -213,7 +224,7 @@ impl<'a> Checker<'a> {
         }
         let compile_time = started.elapsed();
         let exploring = Instant::now();
-        let with_divergence = semantic == SemanticModel::FailuresDivergences;
+        let with_divergence = semantic.has_divergences();
         let wanted = self.options.counterexamples.max(1);
         let (flaws, nodes) =
             determinism::flaws(model, with_divergence, wanted, self.options.leaf_states_max, room)?;
@@ -241,6 +252,7 @@ impl<'a> Checker<'a> {
                 path: steps.iter().map(|&(label, _, rule)| step(model, label, rule)).collect(),
                 behaviour,
                 components: components(model),
+                on_the_way: Vec::new(),
             });
         }
         let statistics = Statistics {
@@ -302,10 +314,18 @@ impl<'a> Checker<'a> {
 }
 
 fn claims_of(model: SemanticModel) -> Claims {
+    use SemanticModel::{Failures, FailuresDivergences};
+    use SemanticModel::{Refusals, RefusalsDivergences, Revivals, RevivalsDivergences, Traces};
+    let after_refusal = match model {
+        Traces | Failures | FailuresDivergences => None,
+        Revivals | RevivalsDivergences => Some(AfterRefusal::Revivals),
+        Refusals | RefusalsDivergences => Some(AfterRefusal::Testing),
+    };
     Claims {
-        refusals: model != SemanticModel::Traces,
-        divergences: model == SemanticModel::FailuresDivergences,
+        refusals: matches!(model, Failures | FailuresDivergences),
+        divergences: model.has_divergences(),
         deadlocks: false,
+        after_refusal,
     }
 }
 
@@ -343,6 +363,11 @@ fn explain<const W: usize>(
             offers: events_of(model, offers),
             required: node.map_or_else(Vec::new, |n| n.required.clone()),
         },
+        Fault::Revival(label, offers) => {
+            let rule = rule_for(search, &violation.key, *label);
+            path.push(step(model, *label, rule));
+            Behaviour::Revival { event: model.event(*label), offers: events_of(model, offers) }
+        }
         Fault::Deadlock => Behaviour::Deadlock,
         Fault::Divergence => {
             let cycle = witness::cycle(search, &violation.key);
@@ -350,7 +375,11 @@ fn explain<const W: usize>(
         }
     };
     let components = components_after(model, &path, &violation.key);
-    Ok(Counterexample { trace, path, behaviour, components })
+    let on_the_way = witness::refusals_on(search, &taken)?
+        .iter()
+        .map(|(position, offers)| Offered { position: *position, offers: events_of(model, offers) })
+        .collect();
+    Ok(Counterexample { trace, path, behaviour, components, on_the_way })
 }
 
 /// The leaves with what happened inside those that are compressed, on a path that ends in `key`.

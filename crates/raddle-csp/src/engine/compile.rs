@@ -22,7 +22,7 @@ use super::rules::{self, LeafId, Sharing, Subtree};
 use super::verdict::CheckError;
 use super::{bisimulation, compress, describe};
 use crate::process::{
-    CallId, Definitions, EventId, EventSet, EventSetId, ProcId, Process, Processes, RenamingId,
+    CallId, Compression, Definitions, EventId, EventSet, EventSetId, ProcId, Process, Processes, RenamingId,
 };
 
 const RED_ZONE_BYTES: usize = 128 * 1024;
@@ -35,6 +35,10 @@ pub struct Compiler<'a> {
     machines: FxHashMap<ProcId, Arc<Machine>>,
     /// What compressions and their kin were made of, for counterexamples.
     insides: FxHashMap<ProcId, Arc<Model>>,
+    /// Compressions that keep failures but not what is refused on the way: those made, and whether the terms compiled since
+    /// [`Compiler::forget_coarse`] have one.
+    coarse: FxHashSet<ProcId>,
+    meets_coarse: bool,
     /// Internal choices inside branches of others that were met, see [`super::branches`].
     pub(super) unlike: u32,
     high: FxHashMap<ProcId, bool>,
@@ -72,6 +76,8 @@ impl<'a> Compiler<'a> {
             leaf_states_max,
             machines: FxHashMap::default(),
             insides: FxHashMap::default(),
+            coarse: FxHashSet::default(),
+            meets_coarse: false,
             unlike: 0,
             high: FxHashMap::default(),
             open: FxHashSet::default(),
@@ -424,6 +430,16 @@ impl<'a> Compiler<'a> {
         machine
     }
 
+    /// Starts to watch for compressions that keep failures only.
+    pub fn forget_coarse(&mut self) {
+        self.meets_coarse = false;
+    }
+
+    /// Whether one was met since.
+    pub fn meets_coarse(&self) -> bool {
+        self.meets_coarse
+    }
+
     /// The room for work on a process.
     pub(super) fn room(&self, work: Work, p: ProcId) -> Room {
         let name = describe::term(self.firing.arena, p);
@@ -444,10 +460,13 @@ impl<'a> Compiler<'a> {
     /// `prioritise`, `chase`, `deter` or a compression below other operators: its operand explored as a machine.
     fn function(&mut self, p: ProcId) -> Result<Arc<Machine>, CheckError> {
         if let Some(known) = self.machines.get(&p) {
+            self.meets_coarse |= self.coarse.contains(&p);
             return Ok(known.clone());
         }
+        let met_before = std::mem::take(&mut self.meets_coarse);
         let machine = match *self.firing.arena.get(p) {
             Process::Compress(how, q) => {
+                self.meets_coarse |= matches!(how, Compression::Normal | Compression::Diamond);
                 let inner = self.compile(q)?;
                 let room = self.room(Work::Explore, q);
                 let machine = explicate(&inner, self.leaf_states_max, &room)?;
@@ -462,6 +481,10 @@ impl<'a> Compiler<'a> {
                 bisimulation::strong(&machine, &room.to(Work::Reduce).beside(machine.bytes()))?
             }
         };
+        if self.meets_coarse {
+            self.coarse.insert(p);
+        }
+        self.meets_coarse |= met_before;
         Ok(self.keep(p, machine))
     }
 

@@ -24,6 +24,7 @@ pub mod model;
 pub mod normal;
 pub mod probe;
 pub mod reduction;
+pub mod refusals;
 pub mod render;
 pub mod room;
 pub mod rules;
@@ -37,6 +38,6 @@ pub mod witness;
 
 pub use check::{Checker, check};
 pub use verdict::{
-    Behaviour, CheckError, CheckOptions, Component, Counterexample, Inner, Outcome, Progress, Statistics,
-    Step,
+    Behaviour, CheckError, CheckOptions, Component, Counterexample, Inner, Offered, Outcome, Progress,
+    Statistics, Step,
 };

@@ -121,6 +121,8 @@ pub struct NormalForm<'m> {
     /// What is known of those that were looked into.
     nodes: Vec<Option<Arc<Node>>>,
     numbers: FxHashMap<Box<[u32]>, NodeId>,
+    /// The parts of nodes asked for by [`NormalForm::refusing`].
+    parts: FxHashMap<(NodeId, LabelSet), Option<NodeId>>,
     /// The implementation's label for each label here.
     translation: Vec<Option<Label>>,
     label_count: usize,
@@ -154,6 +156,7 @@ impl<'m> NormalForm<'m> {
             members: Vec::new(),
             nodes: Vec::new(),
             numbers: FxHashMap::default(),
+            parts: FxHashMap::default(),
             translation,
             label_count,
             nodes_max,
@@ -233,6 +236,30 @@ impl<'m> NormalForm<'m> {
         self.nodes.push(None);
         self.numbers.insert(set, id);
         Ok(id)
+    }
+
+    /// The states of a node that are stable and offer nothing outside of `offers`, as a node; nothing if there is none.
+    pub fn refusing(&mut self, id: NodeId, offers: &LabelSet) -> Result<Option<NodeId>, CheckError> {
+        let asked = (id, offers.clone());
+        if let Some(&known) = self.parts.get(&asked) {
+            return Ok(known);
+        }
+        let mut part = Vec::new();
+        for &state in self.members[id as usize].clone().iter() {
+            // `τ` is label 0 and `✓` is label 1.
+            let within = |&(label, _): &(Label, u32)| {
+                label > 1
+                    && self.translation[label as usize]
+                        .is_some_and(|own| offers[own as usize / 64] & 1 << (own % 64) != 0)
+            };
+            if self.states.from(state).iter().all(within) {
+                part.push(state);
+            }
+        }
+        let found = if part.is_empty() { None } else { Some(self.intern(part)?) };
+        self.bytes += 48 + 8 * offers.len() as u64;
+        self.parts.insert(asked, found);
+        Ok(found)
     }
 
     /// What is known about a node, computed at the first call.

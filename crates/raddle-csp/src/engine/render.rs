@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::verdict::{Behaviour, Counterexample, Inner, Outcome, Step};
+use super::verdict::{Behaviour, Counterexample, Inner, Offered, Outcome, Step};
 use crate::process::{EventId, EventTable};
 
 fn names(events: &EventTable, list: &[EventId]) -> Vec<String> {
@@ -46,6 +46,11 @@ pub fn sentence(events: &EventTable, behaviour: &Behaviour) -> String {
                 ),
             }
         }
+        Behaviour::Revival { event, offers } => format!(
+            "then it may offer only {} and do {}, which the specification does only where it offers more",
+            set(events, offers),
+            name(event)
+        ),
         Behaviour::Deadlock => "then nothing can happen any more".into(),
         Behaviour::Divergence { cycle } => {
             format!(
@@ -119,6 +124,11 @@ const STEP_LINES_MAX: usize = 60;
 pub fn text(events: &EventTable, counterexample: &Counterexample) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "after {}", folded_trace(events, &counterexample.trace));
+    for Offered { position, offers } in &counterexample.on_the_way {
+        let event = events.name(counterexample.trace[*position]);
+        let offers = set(events, offers);
+        let _ = writeln!(out, "before event {}, {event}, it offered only {offers}", position + 1);
+    }
     let _ = writeln!(out, "{}", sentence(events, &counterexample.behaviour));
     let width = counterexample.components.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).min(40);
     let inside = counterexample.components.iter().any(|c| !c.inside.is_empty());
@@ -214,6 +224,10 @@ pub fn json(events: &EventTable, counterexample: &Counterexample) -> Value {
         Behaviour::Refusal { offers, required } => {
             json!({ "kind": "refusal", "offers": names(events, offers), "required": lists(required) })
         }
+        Behaviour::Revival { event, offers } => {
+            let event = events.name(*event).to_string();
+            json!({ "kind": "revival", "event": event, "offers": names(events, offers) })
+        }
         Behaviour::Deadlock => json!({ "kind": "deadlock" }),
         Behaviour::Divergence { cycle } => json!({ "kind": "divergence", "cycle": steps(cycle) }),
         Behaviour::Nondeterminism { event, offers } => {
@@ -239,12 +253,17 @@ pub fn json(events: &EventTable, counterexample: &Counterexample) -> Value {
             entry
         })
         .collect();
-    json!({
+    let mut shown = json!({
         "trace": names(events, &counterexample.trace),
         "violation": violation,
         "path": steps(&counterexample.path),
         "components": components,
-    })
+    });
+    if !counterexample.on_the_way.is_empty() {
+        let entry = |o: &Offered| json!({ "before": o.position, "offers": names(events, &o.offers) });
+        shown["on_the_way"] = counterexample.on_the_way.iter().map(entry).collect();
+    }
+    shown
 }
 
 fn inner_json(events: &EventTable, list: &[Inner]) -> Value {
@@ -365,8 +384,8 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
         }
     }
     for (column, step) in steps.iter().enumerate() {
-        let forbidden =
-            column + 1 == loop_start && matches!(counterexample.behaviour, Behaviour::Event { .. });
+        let forbidden = column + 1 == loop_start
+            && matches!(counterexample.behaviour, Behaviour::Event { .. } | Behaviour::Revival { .. });
         let colour = match step.event {
             _ if forbidden => "#b00020",
             _ if column >= loop_start => "#b00020",

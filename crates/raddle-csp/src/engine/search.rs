@@ -29,6 +29,7 @@ use super::layout::{Field, Key};
 use super::model::Model;
 use super::normal::{LabelSet, Node, NodeId, NormalForm, is_subset, set_words};
 use super::reduction::{Chosen, Reduction};
+use super::refusals::{self, AfterRefusal, Allowed};
 use super::store::{Layer, Store};
 use super::table::{INSERT_KEYS_MAX, hash};
 use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
@@ -54,6 +55,8 @@ pub struct Claims {
     pub deadlocks: bool,
     /// No `τ` loops where the node has none; and nothing at all is checked below a diverging node.
     pub divergences: bool,
+    /// What is refused is matched with what can happen afterwards, see [`super::refusals`]. Takes the place of `refusals`.
+    pub after_refusal: Option<AfterRefusal>,
 }
 
 /// What is wrong with a pair.
@@ -63,6 +66,8 @@ pub enum Fault {
     Event(Label),
     /// It is stable and offers just this.
     Refusal(LabelSet),
+    /// It is stable, offers just this and does the event, which the specification does only when it offers more.
+    Revival(Label, LabelSet),
     Deadlock,
     Divergence,
 }
@@ -256,7 +261,11 @@ impl<'m, const W: usize> Search<'m, W> {
             // Refusals and divergences end a trace one shorter than a forbidden event does; so does a forbidden `✓`,
             // which is also a refusal of everything else.
             here.sort_unstable_by(|a, b| {
-                let late = |f: &Fault| matches!(f, Fault::Event(label) if *label != TICK);
+                let late = |f: &Fault| match f {
+                    Fault::Event(label) => *label != TICK,
+                    Fault::Revival(..) => true,
+                    _ => false,
+                };
                 let by_state = late(&a.0).cmp(&late(&b.0)).then_with(|| self.compare(&a.1.key, &b.1.key));
                 by_state.then_with(|| a.0.cmp(&b.0))
             });
@@ -574,7 +583,43 @@ impl<'m, const W: usize> Search<'m, W> {
         }
     }
 
+    fn expand_after_refusals(
+        &self,
+        worker: &mut Worker<W>,
+        key: &Key<W>,
+        layer: usize,
+        kind: AfterRefusal,
+    ) -> Result<(), CheckError> {
+        let Worker { number, buffer, recent, faults, transitions, .. } = worker;
+        let look = refusals::look(self, key, kind)?;
+        if self.claims.divergences && look.node.diverges {
+            return Ok(());
+        }
+        let here = Violation { key: *key, layer };
+        if look.refuses_too_much {
+            self.keep_least(faults, Fault::Refusal(look.offers.clone()), here.clone());
+        }
+        for (label, next, _) in &look.next {
+            *transitions += 1;
+            match look.after(*label) {
+                Allowed::To(after) => {
+                    let mut next = *next;
+                    self.node_field.set(&mut next, after);
+                    self.push(*number, buffer, recent, &next);
+                }
+                Allowed::Never => self.keep_least(faults, Fault::Event(*label), here.clone()),
+                Allowed::NotAfterRefusal => {
+                    self.keep_least(faults, Fault::Revival(*label, look.offers.clone()), here.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn expand_visibles(&self, worker: &mut Worker<W>, key: &Key<W>, layer: usize) -> Result<(), CheckError> {
+        if let Some(kind) = self.claims.after_refusal {
+            return self.expand_after_refusals(worker, key, layer, kind);
+        }
         let Worker { number, buffer, recent, nodes, offers, faults, transitions } = worker;
         let node = self.node(nodes, self.node_field.get(key))?;
         if self.claims.divergences && node.is_some_and(|n| n.diverges) {

@@ -122,11 +122,23 @@ pub struct Step {
 pub struct Counterexample {
     /// The visible events before the violation, a `✓` included if it happened.
     pub trace: Vec<EventId>,
-    /// The same with the `τ`s, step by step. For [`Behaviour::Event`] the last step is the forbidden event, which
+    /// The same with the `τ`s, step by step. For [`Behaviour::Event`] and
+    /// [`Behaviour::Revival`] the last step is the forbidden event, which
     /// `trace` does not contain.
     pub path: Vec<Step>,
     pub behaviour: Behaviour,
     pub components: Vec<Component>,
+    /// Refusals on the way that the violation depends on (models `R` and `RD`), in the order of the trace.
+    pub on_the_way: Vec<Offered>,
+}
+
+/// A stable state on the way of a counterexample.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offered {
+    /// The event of the trace that came next.
+    pub position: usize,
+    /// All that was offered there.
+    pub offers: Vec<EventId>,
 }
 
 /// A leaf of the composition.
@@ -156,6 +168,9 @@ pub enum Behaviour {
     Event { event: EventId, allowed: Vec<EventId> },
     /// The implementation is stable and offers only `offers`; the specification insists on all of one of `required`.
     Refusal { offers: Vec<EventId>, required: Vec<Vec<EventId>> },
+    /// The implementation is stable, offers only `offers` and does `event`; the specification does `event` here only where it
+    /// offers something else as well, or is not stable (models `V` and `R`). The path ends with the event.
+    Revival { event: EventId, offers: Vec<EventId> },
     /// Nothing can happen any more.
     Deadlock,
     /// `τ` for ever: the steps of a loop that starts after the path.

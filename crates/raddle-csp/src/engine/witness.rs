@@ -7,6 +7,8 @@
 use super::combinator::{Label, TAU};
 use super::layout::Key;
 use super::model::Emit;
+use super::normal::LabelSet;
+use super::refusals::{self, Allowed};
 use super::search::{PROBED, Search, Violation};
 use super::verdict::CheckError;
 
@@ -49,6 +51,28 @@ pub fn path<const W: usize>(
     }
     steps.reverse();
     Ok(steps)
+}
+
+/// The refusals on a path that decide where the specification is at its end.
+pub fn refusals_on<const W: usize>(
+    search: &Search<'_, W>,
+    path: &[Taken<W>],
+) -> Result<Vec<(usize, LabelSet)>, CheckError> {
+    let Some(kind) = search.claims.after_refusal else { return Ok(Vec::new()) };
+    let mut seen = Vec::new();
+    let mut from = search.model.initial();
+    let mut position = 0;
+    for step in path {
+        if step.label != TAU {
+            let look = refusals::look(search, &from, kind)?;
+            if look.narrows(step.label) {
+                seen.push((position, look.offers));
+            }
+            position += 1;
+        }
+        from = step.to;
+    }
+    Ok(seen)
 }
 
 /// The least predecessor among the layers. Layers with fewer `τ`s come first.
@@ -116,6 +140,15 @@ pub fn leads_to<const W: usize>(
     search.visibles(key, &mut compare as Emit<'_, W>);
     if possible.is_empty() {
         return Ok(None);
+    }
+    if let Some(kind) = search.claims.after_refusal {
+        let look = refusals::look(search, key, kind)?;
+        for (label, rule) in possible {
+            if matches!(look.after(label), Allowed::To(after) if after == search.node_field.get(target)) {
+                keep(label, rule);
+            }
+        }
+        return Ok(found);
     }
     let node = search.node_of(key)?;
     for (label, rule) in possible {

@@ -307,7 +307,11 @@ pub enum SemanticModel {
     Traces,
     Failures,
     FailuresDivergences,
-    /// `[R= [RD= [V= [VD= [TP=`: read; there is no answer for the assertion.
+    Revivals,
+    RevivalsDivergences,
+    Refusals,
+    RefusalsDivergences,
+    /// `[TP=`, and `V`, `R` and their kin in properties: read; there is no answer for the assertion.
     Unsupported,
 }
 

@@ -170,7 +170,9 @@ impl Script {
         let property = match assertion.property {
             Property::Unsupported { ref what, .. } => {
                 let fault = Fault::new(assertion.span, format!("{what} is not supported"));
-                let note = "traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are";
+                // Refinement is named by its operator, `[TP=`, the model of a property by its letters.
+                let models = "`[T=`, `[F=`, `[FD=`, `[V=`, `[VD=`, `[R=` and `[RD=` are";
+                let note = if what.contains("`[") { models } else { "`T`, `F` and `FD` are" };
                 return Err(if what.contains("model") { fault.note(note) } else { fault });
             }
             Property::Refines { model, spec, implementation } => goal::Property::Refines {
@@ -345,6 +347,10 @@ fn model_of(model: SemanticModel) -> goal::SemanticModel {
     match model {
         SemanticModel::Traces => goal::SemanticModel::Traces,
         SemanticModel::Failures => goal::SemanticModel::Failures,
+        SemanticModel::Revivals => goal::SemanticModel::Revivals,
+        SemanticModel::RevivalsDivergences => goal::SemanticModel::RevivalsDivergences,
+        SemanticModel::Refusals => goal::SemanticModel::Refusals,
+        SemanticModel::RefusalsDivergences => goal::SemanticModel::RefusalsDivergences,
         // The parser refuses the models it does not know.
         SemanticModel::FailuresDivergences | SemanticModel::Unsupported => {
             goal::SemanticModel::FailuresDivergences

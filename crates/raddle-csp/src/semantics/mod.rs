@@ -1,7 +1,7 @@
 //! Semantics by definition: the naive twins of the engine, for tests.
 //!
 //! [`clauses`] computes traces, stable failures and divergences from the structure of a term, [`observe`] from its
-//! transitions; both up to a bound and by the book. [`generate`] makes the random terms on which they, and the engine,
+//! transitions, [`refusal_tests`] what the models of revivals and refusal testing record; all up to a bound and by the book. [`generate`] makes the random terms on which they, and the engine,
 //! must agree.
 
 pub mod clauses;
@@ -9,3 +9,4 @@ pub mod denotation;
 pub mod generate;
 pub mod observe;
 pub mod random;
+pub mod refusal_tests;

@@ -79,7 +79,10 @@ pub fn observe<T: Transitions>(
     Ok(result.closed())
 }
 
-fn reaches_itself_by_tau<T: Transitions>(system: &mut T, state: &T::State) -> Result<bool, CheckError> {
+pub(super) fn reaches_itself_by_tau<T: Transitions>(
+    system: &mut T,
+    state: &T::State,
+) -> Result<bool, CheckError> {
     let mut seen: FxHashSet<T::State> = FxHashSet::default();
     let mut todo = vec![state.clone()];
     while let Some(at) = todo.pop() {

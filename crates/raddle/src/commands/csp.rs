@@ -83,7 +83,7 @@ struct CheckArgs {
 #[derive(clap::Args)]
 struct Effort {
     /// Threads that explore.
-    #[arg(long, value_name = "N", default_value_t = default_workers())]
+    #[arg(long, value_name = "N", default_value_t = default_workers(), value_parser = super::at_least_one)]
     workers: usize,
     /// Keep states in memory up to this size, then on disk (e.g. 500M, 4G); three quarters of what is free if not given.
     /// Components have to fit, too; into a quarter of what is free if not given.
@@ -223,9 +223,6 @@ fn load(file: &Path, json: bool, ctx: &Ctx) -> Option<Script> {
 }
 
 fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<CheckOptions> {
-    if effort.workers == 0 {
-        bail!("--workers takes at least 1");
-    }
     let cancel = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, cancel.clone())
         .context("cannot watch for Ctrl-C")?;

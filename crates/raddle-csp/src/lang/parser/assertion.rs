@@ -78,7 +78,7 @@ impl Parser<'_> {
         let mut closed = false;
         if self.eat(Kind::LSquare) {
             let name = self.words();
-            chosen = Some((model(&name), Rc::<str>::from(format!("the semantic model `{name}`"))));
+            chosen = Some((property_model(&name), Rc::<str>::from(format!("the semantic model `{name}`"))));
             if self.eat(Kind::RRename) {
                 closed = true;
             } else {
@@ -207,6 +207,15 @@ fn model(name: &str) -> SemanticModel {
         "T" => SemanticModel::Traces,
         "F" => SemanticModel::Failures,
         "FD" => SemanticModel::FailuresDivergences,
+        "V" => SemanticModel::Revivals,
+        "VD" => SemanticModel::RevivalsDivergences,
+        "R" => SemanticModel::Refusals,
+        "RD" => SemanticModel::RefusalsDivergences,
         _ => SemanticModel::Unsupported,
     }
+}
+
+/// Properties are asked in the models that FDR's manual lists for them.
+fn property_model(name: &str) -> SemanticModel {
+    if matches!(name, "T" | "F" | "FD") { model(name) } else { SemanticModel::Unsupported }
 }

@@ -350,7 +350,7 @@ fn unsupported_models_and_properties_are_named() {
     check(
         "assert P [V= Q\nassert P :[fair]\nassert P :[deadlock free [R]]",
         expect![[r#"
-            (assert Unsupported { subjects: [ExprId(0), ExprId(1)], what: "the semantic model of `[V=`" })
+            (assert Refines { model: Revivals, spec: ExprId(0), implementation: ExprId(1) })
             (assert Unsupported { subjects: [ExprId(3)], what: "the semantic model `R`" })
             error: `fair` is not a property that can be checked
              --> test.csp:2:12

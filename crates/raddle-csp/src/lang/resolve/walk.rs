@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::{DURATION, Frame, Home, PatRef, Ref, Resolver, TimedId, VarId, VarKind, nearest};
 use crate::lang::ast::{
-    Clause, Decl, DeclId, Expr, ExprId, FieldKind, Ident, Items, Pat, PatId, Property, RepOp, Stmt, TypeExpr,
+    Clause, Decl, DeclId, Expr, ExprId, Field, FieldKind, Ident, Items, Pat, PatId, Property, RepOp, Stmt,
+    TypeExpr,
 };
 use crate::lang::builtin::{Builtin, Visibility};
 use crate::lang::source::Span;
@@ -455,6 +456,7 @@ impl Resolver<'_> {
             Expr::Prefix { channel, fields, then } => {
                 self.local_duration(id);
                 self.expr(channel);
+                self.field_order(&fields);
                 let binds = fields.iter().any(|f| !matches!(f.kind, FieldKind::Output(_)));
                 self.framed_if(binds, id, |this| {
                     for field in &fields {
@@ -569,6 +571,16 @@ impl Resolver<'_> {
         }
         self.ast.set_expr(id, Expr::Let(flat.clone(), body));
         flat
+    }
+
+    /// `c?x$y` would choose internally after the environment has chosen, in a single event.
+    fn field_order(&mut self, fields: &[Field]) {
+        let inputs = fields.iter().skip_while(|f| !matches!(f.kind, FieldKind::Input(..)));
+        if let Some(late) = inputs.into_iter().find(|f| matches!(f.kind, FieldKind::Choose(..))) {
+            self.error(late.span, "a `$` field cannot follow a `?` field")
+                .notes
+                .push("the process chooses before its environment does: write `$` first".into());
+        }
     }
 
     fn take_apart(&mut self, decl: DeclId, outer: Option<TimedId>, flat: &mut Vec<DeclId>) {

@@ -1,8 +1,8 @@
 //! Types of declarations.
 
 use super::order::components;
-use super::ty::{Ty, Type};
-use super::{Checker, Scheme};
+use super::ty::{Class, Ty, Type};
+use super::{Checker, Scheme, Scope};
 use crate::lang::ast::{Clause, Decl, DeclId, Expr, ExprId, Property, Variant};
 use crate::lang::resolve::{DURATION, VarId};
 use crate::lang::source::Span;
@@ -11,14 +11,16 @@ const DURATION_ROLE: &str = "the function that says how long events take";
 
 impl Checker<'_> {
     /// Infers declarations of one scope, component by component.
-    pub(super) fn group(&mut self, decls: &[DeclId]) {
+    pub(super) fn group(&mut self, decls: &[DeclId], scope: Scope) {
         for component in components(decls, &self.resolved.uses) {
-            self.component(&component);
+            self.component(&component, scope);
         }
     }
 
-    fn component(&mut self, decls: &[DeclId]) {
-        self.level += 1;
+    fn component(&mut self, decls: &[DeclId], scope: Scope) {
+        // Without a level of its own a definition has no variables to generalise (libcspm's test `polymorphic_let`).
+        let own_level = u32::from(scope == Scope::Script || self.signed(decls));
+        self.level += own_level;
         let mut vars: Vec<VarId> = Vec::new();
         let mut types: Vec<Ty> = Vec::new();
         for &id in decls {
@@ -50,8 +52,20 @@ impl Checker<'_> {
             self.declaration(id);
             self.scoped.truncate(before);
         }
-        self.level -= 1;
+        self.level -= own_level;
         self.generalise(&vars, &types, &signatures);
+    }
+
+    fn signed(&self, decls: &[DeclId]) -> bool {
+        let vars = decls.iter().filter_map(|id| self.resolved.defines.get(id)).flatten();
+        vars.into_iter().any(|var| self.resolved.signatures.contains_key(var))
+    }
+
+    /// Where time passes, `tock` is the event by which it does.
+    pub(super) fn tock(&mut self) {
+        let Some(tock) = self.resolved.tock.filter(|_| !self.resolved.durations.is_empty()) else { return };
+        let (found, event) = (self.schemes.get(&tock).map_or(self.error, |s| s.ty), self.add(Type::Event));
+        self.demand(self.resolved.var(tock).span, found, event, "what passes time in timed sections");
     }
 
     fn type_of(&self, id: DeclId, index: usize) -> Ty {
@@ -86,6 +100,10 @@ impl Checker<'_> {
             Decl::Channel { names, fields } => {
                 let parts = fields.map(|f| self.field_list(f)).unwrap_or_default();
                 let event = self.add(Type::Event);
+                for &part in &parts {
+                    // Events are compared wherever they are put into sets.
+                    self.require(self.ast.decl_span(id), Class::Eq, part);
+                }
                 for (i, name) in names.iter().enumerate() {
                     self.constructor(id, i, &parts, event, name.span);
                 }
@@ -93,10 +111,13 @@ impl Checker<'_> {
             Decl::Datatype { variants, .. } => {
                 let set = self.type_of(id, 0);
                 let Type::Set(data) = self.unifier.table.get(set) else { return };
+                let mut all = Vec::new();
                 for (i, variant) in variants.iter().enumerate() {
                     let parts = variant.fields.map(|f| self.field_list(f)).unwrap_or_default();
                     self.constructor(id, i + 1, &parts, data, variant.name.span);
+                    all.extend(parts);
                 }
+                self.unifier.data_fields.insert(id, all);
             }
             Decl::Subtype { variants, .. } => self.subtype(id, &variants),
             Decl::Nametype { set, .. } => {
@@ -120,6 +141,7 @@ impl Checker<'_> {
     fn constructor(&mut self, decl: DeclId, index: usize, fields: &[Ty], result: Ty, span: Span) {
         let mut parts = Vec::new();
         for &field in fields {
+            self.require(span, Class::Complete, field);
             parts.extend(self.unifier.table.parts(field));
         }
         let found = if parts.is_empty() { result } else { self.add(Type::Dotable(parts, result)) };

@@ -1,7 +1,7 @@
 //! Types of expressions and processes.
 
-use super::Checker;
 use super::ty::{Class, Ty, Type};
+use super::{Checker, Scope};
 use crate::lang::ast::{BinOp, Expr, ExprId, FieldKind, Items, RepOp, Stmt, UnOp};
 use crate::lang::resolve::Ref;
 use crate::lang::source::Span;
@@ -65,7 +65,7 @@ impl Checker<'_> {
                 self.add(Type::Function(args, result))
             }
             Expr::Let(decls, body) => {
-                self.group(decls);
+                self.group(decls, Scope::Let);
                 self.infer(*body)
             }
             Expr::If(condition, yes, no) => {
@@ -135,6 +135,7 @@ impl Checker<'_> {
                                 element
                             });
                             let ty = self.pattern(pat);
+                            self.require(self.ast.pat_span(pat), Class::Complete, ty);
                             if let Some(element) = from {
                                 self.demand(
                                     self.ast.pat_span(pat),
@@ -388,12 +389,7 @@ impl Checker<'_> {
             let (x, y) = (self.infer(a), self.infer(b));
             self.require(self.ast.span(a), Class::Extends(event), x);
             self.require(self.ast.span(b), Class::Extends(event), y);
-            let decided = |this: &mut Self, ty: Ty| {
-                matches!(this.unifier.table.get(ty), Type::Dotable(..) | Type::Event)
-            };
-            if decided(self, x) && decided(self, y) {
-                self.demand(self.ast.span(b), y, x, "paired with what stands on its left");
-            }
+            self.demand(self.ast.span(b), y, x, "paired with what stands on its left");
         }
     }
 }

@@ -3,10 +3,11 @@
 //! Declarations are inferred in dependency order, one strongly connected component at a time, and generalised.
 //! Requirements such as "comparable" or "extends to an event" that are not decided when a definition is generalised
 //! become part of its type scheme and are asked again at every use (Damas and Milner 1982 with the qualified types of
-//! Jones 1994, for the four classes of [`ty::Class`]).
+//! Jones 1994, for the classes of [`ty::Class`]). Definitions in a `let` are generalised only if they have a signature,
+//! as in FDR.
 //!
-//! The checker accepts a little more than FDR's (it does not distinguish FDR's `Complete` and `Inputable` classes);
-//! what it lets through and cannot be evaluated is reported by the evaluator at the same place. What later stages
+//! The checker accepts a little more than FDR's (FDR's `Complete` and `Inputable` are one class, and signatures need not
+//! demand it); what it lets through and cannot be evaluated is reported by the evaluator at the same place. What later stages
 //! take from here is small: which definitions are processes, and how many fields every constructor takes.
 
 mod decls;
@@ -36,6 +37,13 @@ struct Scheme {
     vars: Vec<Ty>,
     classes: Vec<(Class, Ty)>,
     ty: Ty,
+}
+
+/// Where declarations stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Script,
+    Let,
 }
 
 /// What the later stages want to know.
@@ -104,7 +112,8 @@ impl<'a> Checker<'a> {
 
     fn script(&mut self) {
         let globals = self.resolved.globals.clone();
-        self.group(&globals);
+        self.group(&globals, Scope::Script);
+        self.tock();
         for &id in &globals {
             self.goal(id);
         }
@@ -258,6 +267,7 @@ impl<'a> Checker<'a> {
                 let target = self.show(target);
                 format!("`{shown}` cannot be extended to `{target}`")
             }
+            Class::Complete => format!("a value of the type `{shown}` lacks fields and cannot stand here"),
         };
         self.type_error(span, message);
     }

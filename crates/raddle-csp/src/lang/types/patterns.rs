@@ -69,6 +69,11 @@ impl Checker<'_> {
                         _ => parts.push(self.pattern(pat)),
                     }
                 }
+                for &part in &parts[..parts.len() - 1] {
+                    if self.unifier.table.is_var(part) {
+                        self.require(span, Class::Complete, part);
+                    }
+                }
                 self.dotted(span, &parts)
             }
             Pat::As(a, b) => {

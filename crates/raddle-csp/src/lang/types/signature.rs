@@ -105,7 +105,7 @@ impl Checker<'_> {
                     Class::Eq => "Eq",
                     Class::Ord => "Ord",
                     Class::Element => "Set",
-                    Class::Extends(_) => continue,
+                    Class::Extends(_) | Class::Complete => continue,
                 };
                 self.broken(declared, format!("`{name}` has to be demanded to be of the class `{class}`"));
                 return;
@@ -117,7 +117,7 @@ impl Checker<'_> {
     fn needs_of(&mut self, class: Class, ty: Ty, needs: &mut Vec<(Class, Ty)>) {
         let root = self.unifier.table.find(ty);
         match (class, self.unifier.table.get(root)) {
-            (Class::Extends(_), _) => {}
+            (Class::Extends(_) | Class::Complete, _) => {}
             (_, Type::Var { .. }) => needs.push((class, root)),
             (Class::Ord, Type::Set(element)) => self.needs_of(Class::Element, element, needs),
             (Class::Ord, Type::Seq(element)) => self.needs_of(Class::Eq, element, needs),
@@ -142,6 +142,7 @@ fn class_of(name: &str) -> Option<Class> {
         "Eq" => Class::Eq,
         "Ord" => Class::Ord,
         "Set" => Class::Element,
+        "Complete" | "Inputable" => Class::Complete,
         _ => return None,
     })
 }

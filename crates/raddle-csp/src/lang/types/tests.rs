@@ -1,5 +1,7 @@
 //! Golden tests: inferred types, and the messages for what does not fit.
 
+mod fdr;
+
 use expect_test::{Expect, expect};
 
 use crate::lang::diagnostic::render;

@@ -51,6 +51,9 @@ pub enum Class {
     Element,
     /// Is the given type, or becomes it once dotted with something.
     Extends(Ty),
+    /// Lacks no fields: what an input may receive, and what a part of a dotted pattern other than the last may match. An
+    /// event or a value of a datatype is one thing there: `_.b` does not take it apart.
+    Complete,
 }
 
 #[derive(Debug, Default)]

@@ -4,7 +4,10 @@
 //! variable, stands for everything that is left on the longer side (`c?x` binds `x` to all remaining fields). A
 //! constructor or channel swallows the parts that follow it as its arguments, see [`Unifier::normalise`].
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::ty::{Class, Table, Ty, Type};
+use crate::lang::ast::DeclId;
 use crate::lang::source::Span;
 
 /// A requirement that could not be decided yet because the type is still a variable.
@@ -19,6 +22,12 @@ pub struct Pending {
 pub struct Unifier {
     pub table: Table,
     pub pending: Vec<Pending>,
+    /// The types of the fields of every datatype whose declaration has been read.
+    pub data_fields: FxHashMap<DeclId, Vec<Ty>>,
+    /// Datatypes that are known to be comparable.
+    comparable: FxHashSet<DeclId>,
+    /// Datatypes whose comparability is being decided: assumed where they occur in their own fields.
+    assumed: Vec<DeclId>,
 }
 
 /// Types that do not agree; the caller knows what to say about it.
@@ -262,6 +271,18 @@ impl Unifier {
             },
             (Class::Extends(target), _) => self.unify(ty, target)?,
             (_, Type::Var { .. }) => decided = false,
+            (Class::Complete, Type::Dotable(..)) => return Err(Mismatch),
+            // A variable at the end may turn out to be what the constructors before it lack.
+            (Class::Complete, Type::Dot(parts)) if parts.last().is_some_and(|&p| self.table.is_var(p)) => {
+                decided = false;
+            }
+            (Class::Complete, Type::Dot(parts)) => {
+                for part in parts {
+                    decided &= self.satisfies(class, part)?;
+                }
+            }
+            (Class::Complete, _) => {}
+            (Class::Eq, Type::Data(decl)) => decided = self.comparable(decl)?,
             (_, Type::Function(..)) => return Err(Mismatch),
             (Class::Eq | Class::Ord, Type::Proc) => return Err(Mismatch),
             (Class::Ord, Type::Event | Type::Data(_) | Type::Dotable(..) | Type::Dot(_)) => {
@@ -273,8 +294,7 @@ impl Unifier {
             (Class::Ord, Type::Map(key, value)) => {
                 decided = self.satisfies(Class::Eq, key)? & self.satisfies(Class::Ord, value)?;
             }
-            (Class::Eq, Type::Dotable(..)) => {}
-            (_, Type::Dotable(..)) => {}
+            (Class::Element, Type::Dotable(..)) => {}
             _ => {
                 for child in self.table.children(ty) {
                     decided &= self.satisfies(class, child)?;
@@ -282,5 +302,21 @@ impl Unifier {
             }
         }
         Ok(decided)
+    }
+
+    /// Whether the values of a datatype can be compared: if those of all its fields can. The greatest solution: a
+    /// datatype that occurs in itself does not make itself incomparable.
+    fn comparable(&mut self, decl: DeclId) -> Result<bool, Mismatch> {
+        if self.comparable.contains(&decl) || self.assumed.contains(&decl) {
+            return Ok(true);
+        }
+        let Some(fields) = self.data_fields.get(&decl).cloned() else { return Ok(false) };
+        self.assumed.push(decl);
+        let all = fields.iter().try_fold(true, |all, &field| Ok(self.satisfies(Class::Eq, field)? & all));
+        self.assumed.pop();
+        if all == Ok(true) && self.assumed.is_empty() {
+            self.comparable.insert(decl);
+        }
+        all
     }
 }

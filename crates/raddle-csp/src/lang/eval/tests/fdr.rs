@@ -185,27 +185,15 @@ fn assertions_beyond_the_engine_get_no_answer_alone() {
         "channel a, x\nexternal failure_watchdog, trace_watchdog\nP = a -> P\nassert P [T= P\nassert P [V= P\nassert P [RD= P\nassert P :[deadlock free [V]]\nassert P :[symmetric]: {a}\nassert failure_watchdog(P, {a}, x) [T= P\nassert WEAK_BUFFER(1, x, {}) [T= P\nassert P :[deadlock free] :[symmetry reduce]: {a}, Bool\nassert P [T= P :[static] :[tau priority over]: {}\nassert P :[has trace [R]]: <a>\nassert P :[deadlock free]",
         expect![[r#"
             P [T= P: holds
-            error: the semantic model of `[V=` is not supported
-             --> test.csp:5:1
-              |
-            5 | assert P [V= P
-              | ^^^^^^^^^^^^^^
-              |
-              = note: traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are
-            error: the semantic model of `[RD=` is not supported
-             --> test.csp:6:1
-              |
-            6 | assert P [RD= P
-              | ^^^^^^^^^^^^^^^
-              |
-              = note: traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are
+            P [V= P: holds
+            P [RD= P: holds
             error: the semantic model `V` is not supported
              --> test.csp:7:1
               |
             7 | assert P :[deadlock free [V]]
               | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
               |
-              = note: traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are
+              = note: `T`, `F` and `FD` are
             error: the property `symmetric` is not supported
              --> test.csp:8:1
               |
@@ -233,7 +221,7 @@ fn assertions_beyond_the_engine_get_no_answer_alone() {
             13 | assert P :[has trace [R]]: <a>
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
                |
-               = note: traces `[T=`, stable failures `[F=` and failures-divergences `[FD=` are
+               = note: `T`, `F` and `FD` are
             P :[deadlock free]: holds
         "#]],
     );
@@ -289,6 +277,23 @@ fn sets_and_sequences_of_anything_are_ordered() {
               |
             1 | A < B
               | ^^^^^
+        "#]],
+    );
+}
+
+/// `compareValues` in libcspm's `CSPM.Evaluator.Values`: keys by inclusion, and no value gets smaller.
+#[test]
+fn maps_are_ordered_by_keys_and_values() {
+    check(
+        "",
+        "(| 1 => 1 |) < (| 1 => 2 |)\n(| 1 => 1 |) <= (| 1 => 0, 2 => 5 |)\n(| 1 => 1 |) < (| 1 => 1, 2 => 5 |)\n(| 1 => 1 |) < (| 1 => 1 |)\n(| 1 => {1} |) <= (| 1 => {1,2} |)\n(| 1 => {1} |) <= (| 1 => {2} |)",
+        expect![[r#"
+            true :: Bool
+            false :: Bool
+            true :: Bool
+            false :: Bool
+            true :: Bool
+            false :: Bool
         "#]],
     );
 }
