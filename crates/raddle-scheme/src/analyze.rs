@@ -26,7 +26,7 @@ use crate::limits::Clock;
 use crate::machine::access::Action;
 use crate::modular;
 use crate::suspect;
-use crate::syntax::core::{ExprId, Program};
+use crate::syntax::core::{Expr, ExprId, Program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use writer::Writer;
@@ -159,6 +159,15 @@ pub fn analyze(
         }
         suspects.errors.retain(|site, _| outcome.errors.contains(site) || outcome.wrong.contains(site));
     }
+    // A type error that depends on a value is no suspect of its own, but what may have one is not proven clean.
+    let is_join = |site: ExprId| matches!(program.expr(site), Expr::Join(_));
+    let doubtful: Vec<ExprId> = graph
+        .failures
+        .iter()
+        .filter(|(site, failure)| !failure.raised && !failure.certain && !is_join(**site))
+        .map(|(&site, _)| site)
+        .filter(|site| outcome.incomplete.is_some() || outcome.fallible.contains(site))
+        .collect();
     let count = suspects.races.len() + suspects.deadlocks.len() + suspects.errors.len();
     runs.phases.push(Phase {
         name: "abstract interleavings",
@@ -169,7 +178,7 @@ pub fn analyze(
         outcome: format!("{count} suspects"),
     });
     let may_spin = outcome.spins || outcome.incomplete.is_some() || wavers(&graph);
-    let excluded = graph.incomplete.is_none() && count == 0 && !may_spin;
+    let excluded = graph.incomplete.is_none() && count == 0 && !may_spin && doubtful.is_empty();
     if excluded && runs.observed.situations() == 0 {
         report.verdict = Verdict::Clean("no abstract interleaving has an error".to_owned());
         return report;
@@ -190,7 +199,11 @@ pub fn analyze(
         writer.left(&outcome, &mut report.findings);
     }
     sort(&mut report.findings);
-    report.verdict = verdict(&report, open, may_spin, &graph);
+    let doubt = doubtful.first().map(|&site| {
+        let place = program.source.place(program.span(site));
+        format!("{} may fail, as at {place}", count_of(doubtful.len(), "operation"))
+    });
+    report.verdict = verdict(&report, open, may_spin, doubt, &graph);
     report
 }
 
@@ -345,6 +358,7 @@ fn leftovers(outcome: &modular::Outcome) -> Vec<String> {
     say(outcome.deadlocks.len(), "places that may deadlock");
     say(outcome.errors.len(), "reachable errors");
     say(outcome.wrong.len(), "operations that cannot work");
+    say(outcome.fallible.difference(&outcome.wrong).count(), "operations that may fail");
     say(outcome.wavering.len(), "swaps that may fail");
     if outcome.spins {
         left.push("a loop that may spin".to_owned());
@@ -352,7 +366,11 @@ fn leftovers(outcome: &modular::Outcome) -> Vec<String> {
     left
 }
 
-fn verdict(report: &Report, open: String, may_spin: bool, graph: &Graph) -> Verdict {
+fn count_of(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn verdict(report: &Report, open: String, may_spin: bool, doubt: Option<String>, graph: &Graph) -> Verdict {
     let serious = |grade| report.findings.iter().filter(|f| !f.benign && f.grade == grade).count();
     if serious(Grade::Confirmed) > 0 {
         return Verdict::Found;
@@ -362,14 +380,17 @@ fn verdict(report: &Report, open: String, may_spin: bool, graph: &Graph) -> Verd
         1 => "1 suspect is neither confirmed nor excluded: ".to_owned(),
         n => format!("{n} suspects are neither confirmed nor excluded: "),
     };
-    match &graph.incomplete {
-        None if suspects.is_empty() && !may_spin => {
+    match (&graph.incomplete, doubt) {
+        (None, None) if suspects.is_empty() && !may_spin => {
             Verdict::Clean("no abstract interleaving has an error beyond harmless ones".to_owned())
         }
-        None if suspects.is_empty() => Verdict::Unknown(format!(
+        (None, Some(doubt)) if suspects.is_empty() && !may_spin => {
+            Verdict::Unknown(format!("no race or deadlock, but {doubt}: {open}"))
+        }
+        (None, _) if suspects.is_empty() => Verdict::Unknown(format!(
             "no race or deadlock, but whether all loops end and all failed swaps are retried is open: {open}"
         )),
-        Some(reason) if *reason != open => Verdict::Unknown(format!("{suspects}{reason}; {open}")),
+        (Some(reason), _) if *reason != open => Verdict::Unknown(format!("{suspects}{reason}; {open}")),
         _ => Verdict::Unknown(format!("{suspects}{open}")),
     }
 }

@@ -1,6 +1,7 @@
 //! What an analysis has to say.
 
 use crate::concrete::schedule::Schedule;
+use crate::concrete::state::path_name;
 use crate::syntax::source::Span;
 use serde::Serialize;
 
@@ -40,6 +41,23 @@ pub enum Grade {
     Suspected,
 }
 
+/// What a thread does at an expression, as data; [`Part::what`] says it in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Reads,
+    Writes,
+    Swaps,
+    /// Reads or writes; the analysis does not tell them apart.
+    Accesses,
+    WaitsForLock,
+    WaitsForThread,
+    /// Waits for something that the analysis does not tell.
+    Waits,
+    Spins,
+    SwapsOnce,
+    Fails,
+}
+
 /// An expression that takes part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
@@ -51,6 +69,26 @@ pub struct Part {
     pub thread: String,
     /// `writes counter`
     pub what: String,
+    #[serde(skip)]
+    pub deed: Deed,
+    /// The thread's path, where it is known.
+    #[serde(skip)]
+    pub path: Option<String>,
+    /// What is accessed, where it has a name.
+    #[serde(skip)]
+    pub object: Option<String>,
+}
+
+impl Part {
+    pub(crate) fn of(mut self, object: String) -> Part {
+        self.object = Some(object);
+        self
+    }
+
+    pub(crate) fn by(mut self, thread: &[u32]) -> Part {
+        self.path = Some(path_name(thread));
+        self
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -82,6 +82,8 @@ pub struct Outcome {
     pub errors: BTreeSet<ExprId>,
     /// Reachable operations that have no meaning on anything they may be given, such as `(car 1)`.
     pub wrong: BTreeSet<ExprId>,
+    /// Reachable operations that have no meaning on something they may be given; those of `wrong` are among them.
+    pub fallible: BTreeSet<ExprId>,
     pub threads: usize,
     pub contexts: usize,
     pub rounds: usize,
@@ -112,6 +114,8 @@ struct Run<'p> {
     errors: BTreeSet<ExprId>,
     /// Operations that could only fail when they were visited last.
     wrong: BTreeSet<ExprId>,
+    /// Operations that might fail when they were visited last.
+    fallible: BTreeSet<ExprId>,
     /// Whether each swap may succeed and may fail.
     swaps: BTreeMap<ExprId, (bool, bool)>,
     /// Who spawned whom, and where.
@@ -151,6 +155,7 @@ impl<'p> Run<'p> {
             leaks: FxHashSet::default(),
             errors: BTreeSet::new(),
             wrong: BTreeSet::new(),
+            fallible: BTreeSet::new(),
             swaps: BTreeMap::new(),
             parents: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -181,6 +186,7 @@ impl<'p> Run<'p> {
             let count = self.items.len();
             // Only the last round, in which nothing is new, knows everything that an operation may be given.
             self.wrong.clear();
+            self.fallible.clear();
             let mut at = 0;
             while at < self.items.len() {
                 if clock.is_over() {
@@ -214,6 +220,9 @@ impl<'p> Run<'p> {
         let succs = self.space.step(view, ctx);
         if self.space.is_wrong(site, &succs) {
             self.wrong.insert(site);
+        }
+        if self.space.may_be_wrong(site, &succs) {
+            self.fallible.insert(site);
         }
         for succ in succs {
             if let Some(op) = succ.done.filter(|op| op.action.is_cas()) {
@@ -285,6 +294,7 @@ impl<'p> Run<'p> {
             wavering: swaps.map(|(&site, _)| site).collect(),
             errors: std::mem::take(&mut self.errors),
             wrong: std::mem::take(&mut self.wrong),
+            fallible: std::mem::take(&mut self.fallible),
             threads: self.threads.len(),
             contexts: self.items.len(),
             rounds: self.rounds,

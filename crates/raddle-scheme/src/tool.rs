@@ -34,8 +34,12 @@ pub fn paper_report(
             reported.extend([conflict.sites.0, conflict.sites.1]);
             let name = writer.name(conflict.addr);
             let parts = vec![
-                writer.part(conflict.sites.0, conflict.tids.0, format!("touches {name}")),
-                writer.part(conflict.sites.1, conflict.tids.1, format!("touches {name}")),
+                writer
+                    .part(conflict.sites.0, conflict.tids.0, format!("touches {name}"), Deed::Accesses)
+                    .of(name.clone()),
+                writer
+                    .part(conflict.sites.1, conflict.tids.1, format!("touches {name}"), Deed::Accesses)
+                    .of(name.clone()),
             ];
             let kind = if conflict.actions.0 == Action::Read { "read-write" } else { "write-write" };
             findings.push(writer.finding(Kind::Race, format!("{kind} conflict on {name}"), parts, state));
@@ -46,7 +50,9 @@ pub fn paper_report(
             continue;
         }
         let part = |(&site, &(tid, _)): (&ExprId, &(TidId, StateId))| {
-            writer.part(site, tid, "may fail and is not tried again".to_owned())
+            writer
+                .part(site, tid, "may fail and is not tried again".to_owned(), Deed::SwapsOnce)
+                .of(writer.name(addr))
         };
         let parts = sites.iter().map(part).collect();
         let message = format!("a failed swap of {} is never retried", writer.name(addr));
@@ -54,12 +60,14 @@ pub fn paper_report(
         findings.push(writer.finding(Kind::UnretriedCas, message, parts, state));
     }
     for (&(tid, site), &state) in &verdicts.spinning {
-        let parts = vec![writer.part(site, tid, "fails to swap, again and again".to_owned())];
+        let parts = vec![writer.part(site, tid, "fails to swap, again and again".to_owned(), Deed::Spins)];
         findings.push(writer.finding(Kind::Livelock, "a thread spins for ever".to_owned(), parts, state));
     }
     for (places, &state) in &verdicts.stuck {
-        let parts =
-            places.iter().map(|&(tid, site)| writer.part(site, tid, "waits here".to_owned())).collect();
+        let parts = places
+            .iter()
+            .map(|&(tid, site)| writer.part(site, tid, "waits here".to_owned(), Deed::Waits))
+            .collect();
         findings.push(writer.finding(Kind::Deadlock, "all threads wait".to_owned(), parts, state));
     }
     let phase = Phase {
@@ -108,9 +116,10 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn part(&self, site: ExprId, tid: TidId, what: String) -> Part {
+    fn part(&self, site: ExprId, tid: TidId, what: String, deed: Deed) -> Part {
         let span = self.program.span(site);
-        Part { span, place: self.program.source.place(span), thread: self.thread(tid), what }
+        let place = self.program.source.place(span);
+        Part { span, place, thread: self.thread(tid), what, deed, path: None, object: None }
     }
 
     fn finding(&self, kind: Kind, message: String, parts: Vec<Part>, state: StateId) -> Finding {

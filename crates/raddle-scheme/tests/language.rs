@@ -40,6 +40,15 @@ fn values_are_what_r5rs_says() {
         ("(list->string (list #\\a #\\b))", "\"ab\""),
         ("(list (string #\\x #\\y) (make-string 3 #\\z) (string-copy \"q\"))", "(\"xy\" \"zzz\" \"q\")"),
         ("(list (string<? \"a\" \"b\") (string>? \"a\" \"b\") (string<=? \"a\" \"a\") (string-ci=? \"Ab\" \"aB\"))", "(#t #f #t #t)"),
+        ("(list #\\x41 #\\x #\\x3bb (char->integer #\\delete))", "(#\\A #\\x #\\λ 127)"),
+        // symbols between bars, numbers with prefixes, numbers beyond the largest
+        ("(symbol->string '|a b|)", "\"a b\""),
+        ("(eq? '|ab| 'ab)", "#t"),
+        ("(let ((|x y| 1)) (+ |x y| 1))", "2"),
+        ("(list (string->number \"#xff\") (string->number \"#b101\") (string->number \"ff\" 16))", "(255 5 255)"),
+        ("(list (string->number \"#e1.5\") (string->number \"#q1\") (string->number \"#\"))", "(3/2 #f #f)"),
+        ("(> 1e400 1e300)", "#t"),
+        ("(< -1e400 (string->number \"1e400\"))", "#t"),
         // multiple values
         ("(call-with-values (lambda () (values 1 2)) +)", "3"),
         ("(call-with-values (lambda () 4) (lambda (x) (* x x)))", "16"),

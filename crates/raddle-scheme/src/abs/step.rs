@@ -240,13 +240,18 @@ impl Space<'_> {
                 let certain = value.is_some_and(|v| {
                     v.bits & !bit::LOCK == 0
                         && v.int == value::Whole::None
+                        && v.string == value::Flat::None
                         && v.refs.iter().all(|r| matches!(r, Reference::Lock(_)))
                 });
                 self.lock(&mut out, ctx, store, &locks, acquire, !certain);
             }
             Plan::LockValue { lock, acquire } => {
                 let locks = self.locks_in(lock);
-                let certain = self.value_of(lock).refs.len() == locks.len() && self.value_of(lock).bits == 0;
+                let value = self.value_of(lock);
+                let certain = value.refs.len() == locks.len()
+                    && value.bits == 0
+                    && value.int == value::Whole::None
+                    && value.string == value::Flat::None;
                 self.lock(&mut out, ctx, store, &locks, acquire, !certain);
             }
         }
@@ -258,6 +263,12 @@ impl Space<'_> {
     pub fn is_wrong(&self, site: ExprId, succs: &[Succ]) -> bool {
         let fails = |succ: &Succ| matches!(succ.next, Next::Fails { raised: false, .. });
         !succs.is_empty() && succs.iter().all(fails) && !matches!(self.program.expr(site), Expr::Join(_))
+    }
+
+    /// Whether these are the successors of an operation that has no meaning on something it may be given.
+    pub fn may_be_wrong(&self, site: ExprId, succs: &[Succ]) -> bool {
+        let fails = |succ: &Succ| matches!(succ.next, Next::Fails { raised: false, .. });
+        succs.iter().any(fails) && !matches!(self.program.expr(site), Expr::Join(_))
     }
 
     fn constant(&mut self, expr: ExprId) -> ValId {

@@ -61,9 +61,10 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn part(&self, site: ExprId, thread: String, what: String) -> Part {
+    fn part(&self, site: ExprId, thread: String, what: String, deed: Deed) -> Part {
         let span = self.program.span(site);
-        Part { span, place: self.program.source.place(span), thread, what }
+        let place = self.program.source.place(span);
+        Part { span, place, thread, what, deed, path: None, object: None }
     }
 
     fn thread(&self, path: &[u32]) -> String {
@@ -89,14 +90,14 @@ impl Writer<'_> {
     }
 
     fn stand(&self, stand: &Stand) -> Part {
-        let what = match stand.action {
-            Action::Acquire => "waits for this lock",
-            Action::Join => "waits for this thread to end",
-            Action::CasFails => "fails to swap, again and again",
-            Action::Read => "reads, again and again",
-            _ => "stands here",
+        let (what, deed) = match stand.action {
+            Action::Acquire => ("waits for this lock", Deed::WaitsForLock),
+            Action::Join => ("waits for this thread to end", Deed::WaitsForThread),
+            Action::CasFails => ("fails to swap, again and again", Deed::Spins),
+            Action::Read => ("reads, again and again", Deed::Spins),
+            _ => ("stands here", Deed::Waits),
         };
-        self.part(stand.site, self.thread(&stand.thread), what.to_owned())
+        self.part(stand.site, self.thread(&stand.thread), what.to_owned(), deed).by(&stand.thread)
     }
 
     pub(super) fn confirmed(&self, out: &mut Vec<Finding>) {
@@ -134,8 +135,10 @@ impl Writer<'_> {
                 benign: is_benign,
                 message: self.race_message(key),
                 parts: vec![
-                    self.part(key.sites.0, self.thread(&seen.threads.0), self.does(key.actions.0, key)),
-                    self.part(key.sites.1, self.thread(&seen.threads.1), self.does(key.actions.1, key)),
+                    self.access(key, key.sites.0, key.actions.0, self.thread(&seen.threads.0))
+                        .by(&seen.threads.0),
+                    self.access(key, key.sites.1, key.actions.1, self.thread(&seen.threads.1))
+                        .by(&seen.threads.1),
                 ],
                 schedule: Some(seen.schedule.clone()),
                 path: Vec::new(),
@@ -169,7 +172,10 @@ impl Writer<'_> {
                     u.stand.site,
                     self.thread(&u.stand.thread),
                     "may fail and is not tried again".to_owned(),
+                    Deed::SwapsOnce,
                 )
+                .by(&u.stand.thread)
+                .of(name.clone())
             };
             out.push(Finding {
                 kind: Kind::UnretriedCas,
@@ -187,7 +193,10 @@ impl Writer<'_> {
                 grade: Grade::Confirmed,
                 benign: false,
                 message: message.clone(),
-                parts: vec![self.part(*site, self.thread(&seen.thread), "fails here".to_owned())],
+                parts: vec![
+                    self.part(*site, self.thread(&seen.thread), "fails here".to_owned(), Deed::Fails)
+                        .by(&seen.thread),
+                ],
                 schedule: Some(seen.schedule.clone()),
                 path: Vec::new(),
             });
@@ -228,13 +237,15 @@ impl Writer<'_> {
         format!("{} and {} of {name} ({a}, {b})", noun(key.actions.0), noun(key.actions.1))
     }
 
-    fn does(&self, action: Action, key: &RaceKey) -> String {
+    /// One side of a race.
+    fn access(&self, key: &RaceKey, site: ExprId, action: Action, thread: String) -> Part {
         let name = origin_name(self.program, key.origin, key.cell);
-        match action {
-            Action::Read => format!("reads {name}"),
-            Action::Write => format!("writes {name}"),
-            _ => format!("swaps {name}"),
-        }
+        let (verb, deed) = match action {
+            Action::Read => ("reads", Deed::Reads),
+            Action::Write => ("writes", Deed::Writes),
+            _ => ("swaps", Deed::Swaps),
+        };
+        self.part(site, thread, format!("{verb} {name}"), deed).of(name)
     }
 
     /// What the abstract machine suspects and the concrete one, which did not see everything, has not met. Gives a reason
@@ -267,8 +278,8 @@ impl Writer<'_> {
                 continue;
             }
             let parts = vec![
-                self.part(race.sites.0, self.tid(space, evidence.tids.0), self.does(race.actions.0, &key)),
-                self.part(race.sites.1, self.tid(space, evidence.tids.1), self.does(race.actions.1, &key)),
+                self.access(&key, race.sites.0, race.actions.0, self.tid(space, evidence.tids.0)),
+                self.access(&key, race.sites.1, race.actions.1, self.tid(space, evidence.tids.1)),
             ];
             let path = self.path(space, graph, evidence.state);
             out.push(suspected(Kind::Race, benign[&place], message, parts, path));
@@ -281,7 +292,7 @@ impl Writer<'_> {
             let parts = stuck
                 .iter()
                 .map(|&(tid, site)| {
-                    self.part(site, self.tid(space, tid), "may wait here for ever".to_owned())
+                    self.part(site, self.tid(space, tid), "may wait here for ever".to_owned(), Deed::Waits)
                 })
                 .collect();
             let path = self.path(space, graph, state);
@@ -302,7 +313,8 @@ impl Writer<'_> {
             if failed.contains(&self.program.source.place(self.program.span(site))) {
                 continue;
             }
-            let parts = vec![self.part(site, self.tid(space, failure.tid), "may be reached".to_owned())];
+            let parts =
+                vec![self.part(site, self.tid(space, failure.tid), "may be reached".to_owned(), Deed::Fails)];
             let path = self.path(space, graph, failure.state);
             let message =
                 if failure.raised { "an error may be raised" } else { "this operation cannot work" };
@@ -321,19 +333,23 @@ impl Writer<'_> {
             outcome.races.iter().filter(|r| !(is_known(r.sites.0) && is_known(r.sites.1))).take(LISTED_MAX)
         {
             let name = origin_name(self.program, race.origin, race.cell.min(u32::MAX - 1));
-            let part = |site| self.part(site, somebody(), format!("may access {name}"));
+            let part = |site| {
+                self.part(site, somebody(), format!("may access {name}"), Deed::Accesses).of(name.clone())
+            };
             let parts = vec![part(race.sites.0), part(race.sites.1)];
             let message = format!("accesses of {name} may happen at the same time");
             out.push(suspected(Kind::Race, false, message, parts, Vec::new()));
         }
         if !outcome.deadlocks.is_empty() && !out.iter().any(|finding| finding.kind == Kind::Deadlock) {
-            let part = |&site: &ExprId| self.part(site, somebody(), "may wait here for ever".to_owned());
+            let part = |&site: &ExprId| {
+                self.part(site, somebody(), "may wait here for ever".to_owned(), Deed::Waits)
+            };
             let parts = outcome.deadlocks.iter().take(LISTED_MAX).map(part).collect();
             let message = "threads may wait for ever".to_owned();
             out.push(suspected(Kind::Deadlock, false, message, parts, Vec::new()));
         }
         for &site in outcome.errors.iter().chain(&outcome.wrong).filter(|s| !is_known(**s)).take(LISTED_MAX) {
-            let parts = vec![self.part(site, somebody(), "may be reached".to_owned())];
+            let parts = vec![self.part(site, somebody(), "may be reached".to_owned(), Deed::Fails)];
             out.push(suspected(Kind::Error, false, "an error may be raised".to_owned(), parts, Vec::new()));
         }
     }

@@ -183,8 +183,32 @@ pub fn read(text: &str, radix: u32) -> Option<Number> {
     if let Some(n) = whole(text) {
         return Some(Number::integer(n));
     }
-    let real = (radix == 10).then(|| text.parse::<f64>().ok()).flatten()?;
-    real.is_finite().then_some(Number::Real(real))
+    // What is beyond the largest real is infinite, as everywhere in its arithmetic.
+    (radix == 10).then(|| text.parse::<f64>().ok()).flatten().map(Number::Real)
+}
+
+/// A number that may say how it is written: `#xff`, `#b101`, `#e1.5`, `#i1/3`, `#x#e10`; by itself it is in `radix`.
+pub fn read_prefixed(text: &str, mut radix: u32) -> Option<Number> {
+    let (mut rest, mut exact) = (text, None);
+    while let Some(tail) = rest.strip_prefix('#') {
+        let mut chars = tail.chars();
+        match chars.next()?.to_ascii_lowercase() {
+            'x' => radix = 16,
+            'o' => radix = 8,
+            'b' => radix = 2,
+            'd' => radix = 10,
+            'e' => exact = Some(true),
+            'i' => exact = Some(false),
+            _ => return None,
+        }
+        rest = chars.as_str();
+    }
+    let value = read(rest, radix)?;
+    match exact {
+        Some(true) => to_exact(value).ok(),
+        Some(false) => Some(Number::Real(value.real())),
+        None => Some(value),
+    }
 }
 
 pub fn number(prim: Prim, value: &Value) -> Result<Number, Refusal> {

@@ -162,7 +162,7 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Ref
             Ok(Value::Str(text.into()))
         }
         Prim::StringToNumber => {
-            let read = number::read(string(prim, &args[0])?, radix(prim, args)?);
+            let read = number::read_prefixed(string(prim, &args[0])?, radix(prim, args)?);
             Ok(read.map_or(Value::Bool(false), Number::value))
         }
         Prim::SymbolToString => match &args[0] {

@@ -128,11 +128,13 @@ enum Token {
     UnclosedComment,
     #[token("\"", string)]
     Str(bool),
-    #[regex(r"#\\([a-zA-Z]+|[^a-zA-Z])")]
+    #[token("|", bars)]
+    Bars(bool),
+    #[regex(r"#\\([a-zA-Z][a-zA-Z0-9]*|[^a-zA-Z])")]
     Char,
     #[regex(r#"#[^\s()\[\]"';`,\\|][^\s()\[\]"';`,]*"#)]
     Hash,
-    #[regex(r#"[^\s()\[\]"';`,#][^\s()\[\]"';`,]*"#)]
+    #[regex(r#"[^\s()\[\]"';`,#|][^\s()\[\]"';`,|]*"#)]
     Atom,
 }
 
@@ -157,11 +159,20 @@ fn block_comment(lexer: &mut Lexer<Token>) -> FilterResult<(), ()> {
 
 /// Runs to the closing quote; false when there is none.
 fn string(lexer: &mut Lexer<Token>) -> bool {
+    runs_to(lexer, b'"')
+}
+
+/// Runs to the bar that closes a symbol such as `|a b|`; false when there is none.
+fn bars(lexer: &mut Lexer<Token>) -> bool {
+    runs_to(lexer, b'|')
+}
+
+fn runs_to(lexer: &mut Lexer<Token>, end: u8) -> bool {
     let bytes = lexer.remainder().as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
-            b'"' => {
+            byte if byte == end => {
                 lexer.bump(at + 1);
                 return true;
             }
@@ -264,6 +275,14 @@ impl Reader {
                 let value = self.unescape(&text[1..text.len() - 1], span);
                 self.atom(Datum::Str(value.into()), span);
             }
+            Token::Bars(false) => {
+                self.error(SyntaxError::new(span, "this symbol between bars is never closed"))
+            }
+            Token::Bars(true) => {
+                let name = self.unescape(&text[1..text.len() - 1], span);
+                let datum = Datum::Symbol(self.data.symbols.intern(&name));
+                self.atom(datum, span);
+            }
             Token::Char => match character(&text[2..]) {
                 Some(value) => self.atom(Datum::Char(value), span),
                 None => self.error(SyntaxError::new(span, format!("{text} is no character name"))),
@@ -273,8 +292,8 @@ impl Reader {
                 "#f" | "#false" => self.atom(Datum::Bool(false), span),
                 "#locked" => self.atom(Datum::Lock(true), span),
                 "#unlocked" => self.atom(Datum::Lock(false), span),
-                _ => match prefixed_number(text) {
-                    Some(datum) => self.atom(datum, span),
+                _ => match number::read_prefixed(text, 10) {
+                    Some(number) => self.atom(datum(number), span),
                     None => self.error(SyntaxError::new(span, format!("{text} is not known")).help(
                         "known are #t, #f, #locked, #unlocked, #\\x, #( and numbers such as #xff or #e1.5",
                     )),
@@ -386,7 +405,7 @@ impl Reader {
                 Some('n') => out.push('\n'),
                 Some('t') => out.push('\t'),
                 Some('r') => out.push('\r'),
-                Some(c @ ('"' | '\\')) => out.push(c),
+                Some(c @ ('"' | '\\' | '|')) => out.push(c),
                 Some(other) => {
                     self.error(SyntaxError::new(span, format!("\\{other} is no escape in a string")));
                 }
@@ -406,7 +425,17 @@ fn character(name: &str) -> Option<char> {
             "newline" => Some('\n'),
             "tab" => Some('\t'),
             "nul" | "null" => Some('\0'),
-            _ => None,
+            "return" => Some('\r'),
+            "linefeed" => Some('\n'),
+            "alarm" => Some('\x07'),
+            "backspace" => Some('\x08'),
+            "delete" | "rubout" => Some('\x7f'),
+            "escape" | "altmode" => Some('\x1b'),
+            _ => {
+                let code =
+                    name.strip_prefix('x').filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()))?;
+                char::from_u32(u32::from_str_radix(code, 16).ok()?)
+            }
         },
     }
 }
@@ -422,30 +451,6 @@ fn datum(number: Number) -> Datum {
 
 fn plain_number(text: &str) -> Option<Datum> {
     number::read(text, 10).map(datum)
-}
-
-/// `#xff`, `#b101`, `#e1.5`, `#i1/3`, `#x#e10`.
-fn prefixed_number(text: &str) -> Option<Datum> {
-    let (mut rest, mut radix, mut exact) = (text, 10, None);
-    while let Some(tail) = rest.strip_prefix('#') {
-        let mut chars = tail.chars();
-        match chars.next()?.to_ascii_lowercase() {
-            'x' => radix = 16,
-            'o' => radix = 8,
-            'b' => radix = 2,
-            'd' => radix = 10,
-            'e' => exact = Some(true),
-            'i' => exact = Some(false),
-            _ => return None,
-        }
-        rest = chars.as_str();
-    }
-    let value = number::read(rest, radix)?;
-    Some(datum(match exact {
-        Some(true) => number::to_exact(value).ok()?,
-        Some(false) => Number::Real(value.real()),
-        None => value,
-    }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::{Out, View, op};
 use crate::abs::space::*;
 use crate::abs::value::{self, AbsVal, Arithmetic, Reference, ValId, bit};
-use crate::concrete::state::Origin;
+use crate::concrete::state::{Origin, VECTOR_MAX};
 use crate::machine::access::Action;
 use crate::syntax::prim::{Prim, Touch};
 use smallvec::SmallVec;
@@ -148,7 +148,8 @@ impl Space<'_> {
                 return out.fail(store, false, None);
             }
             let certain = known.bits == 0 && known.refs.is_empty() && known.string == value::Flat::None;
-            if !(certain && matches!(known.int, value::Whole::One(0..) | value::Whole::Below(_))) {
+            // A vector that is longer than the machine makes may be any that long: what follows covers it, and so does the failure.
+            if !(certain && matches!(known.int, value::Whole::One(0..=VECTOR_MAX) | value::Whole::Below(_))) {
                 out.fail(store, false, None);
             }
             let size = AbsVal { int: known.int, ..AbsVal::default() };
