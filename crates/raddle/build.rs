@@ -143,6 +143,7 @@ fn build_static_library(runtime: &Path, out: &Path) -> PathBuf {
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
         .env("CARGO_PROFILE_RELEASE_LTO", "fat")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
+        .env("CARGO_PROFILE_RELEASE_STRIP", "none")
         .env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "false")
         .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "false");
     // 16-byte atomics are one instruction and not a call into libatomic, which a program need not have.

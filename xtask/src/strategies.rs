@@ -7,7 +7,7 @@
 //! only way in which `noise` can show one. The programs are those that the thesis on tsan11rec and the papers
 //! on the strategies measure, in our own versions.
 
-use crate::corpus::manifest::{self, Case, Output};
+use crate::corpus::manifest::{self, Case, Output, Verdict};
 use crate::project;
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
@@ -119,13 +119,11 @@ fn build<'a>(raddle: &'a Path, folder: &Path, case: &Case) -> anyhow::Result<Pro
     }
     let words = std::iter::once(program.display().to_string()).chain(case.args.iter().cloned()).collect();
     let right = match &case.output {
-        Output::Exactly(text) if case.explore.iter().any(|verdict| verdict == "wrong-output") => {
-            Some(text.clone())
-        }
+        Output::Exactly(text) if case.explore.contains(&Verdict::WrongOutput) => Some(text.clone()),
         _ => None,
     };
-    let deadlocks = case.explore.iter().any(|verdict| verdict == "deadlock");
-    let races = !case.explore.is_empty() && case.explore.iter().all(|verdict| verdict == "race");
+    let deadlocks = case.explore.contains(&Verdict::Deadlock);
+    let races = !case.explore.is_empty() && case.explore.iter().all(|verdict| *verdict == Verdict::Race);
     Ok(Program { raddle, words, right, deadlocks, races })
 }
 

@@ -186,14 +186,12 @@ mod tests {
                 _ => {
                     let expected = map.get(&at).copied().unwrap_or(Granule::Unknown);
                     let (first, len) = (u64::from(rng.below(4)), 1 + u64::from(rng.below(9)));
-                    let usual = match expected {
-                        Granule::Whole { first: f, len: l, var }
-                            if (u64::from(f), u64::from(l)) == (first, len) =>
-                        {
-                            Some(var)
-                        }
-                        _ => None,
-                    };
+                    let mut usual = None;
+                    if let Granule::Whole { first: f, len: l, var } = expected
+                        && (u64::from(f), u64::from(l)) == (first, len)
+                    {
+                        usual = Some(var);
+                    }
                     let found = granules.usual(at * GRANULE_BYTES + first, len);
                     // The cache may not know the page; it never invents.
                     assert!(found.is_none() || found == usual, "step {step}");

@@ -4,6 +4,9 @@
 //! [`detector::Detector`] looks at the steps and hands out [`report::Report`]s at the end; [`builder`] makes findings of
 //! them. [`registry`] is the table of all detectors.
 
+// A match over operations names them or their kinds, so that a new line of the table stops the compiler where it matters.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod allocations;
 pub mod builder;
 pub mod clock;

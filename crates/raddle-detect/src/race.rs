@@ -3,7 +3,7 @@
 use crate::report::{Part, PartAction, Report, Reports, Subject, place_key};
 use crate::step::{Step, VarIx};
 use raddle_findings::{Access, Basis, Detail, Kind, Role};
-use raddle_trace::{AccessFlags, ContextIx, LocationIx, Op, ThreadIx};
+use raddle_trace::{AccessFlags, ContextIx, LocationIx, Op, ThreadIx, ops_about};
 
 /// What an access does, in one word: it lies where alignment leaves a [`Site`] room for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,9 @@ impl Touch {
                 bytes: size.into(),
                 flags: ATOMIC | flag(kind.reads(), READS) | flag(kind.writes(), WRITES),
             },
-            _ => Touch::default(),
+            Op::Fence { .. } | Op::Alloc { .. } | Op::Free { .. } | Op::Lost { .. } | ops_about!(Sync) => {
+                Touch::default()
+            }
         }
     }
 

@@ -11,7 +11,7 @@
 //! Nested regions are part of the outermost one. What is outside any region is atomic by itself, one event at a time.
 
 use crate::step::{Step, Sync};
-use raddle_trace::{ContextIx, Event, EventSource, LocationIx, Op, Tables, TextIx, TraceError};
+use raddle_trace::{ContextIx, Event, EventSource, LocationIx, Op, Tables, TextIx, TraceError, ops_about};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -130,7 +130,14 @@ impl RegionTracker {
                     actor.depth = actor.depth.saturating_sub(1);
                     place.ends = was_inside && actor.depth == 0;
                 }
-                _ => {}
+                Op::ProcessFork { .. }
+                | Op::ProcessExec { .. }
+                | Op::ProcessExit { .. }
+                | Op::Yield
+                | ops_about!(
+                    Memory, Thread, Lock, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal,
+                    Channel, Life
+                ) => {}
             },
             Regions::CriticalSections => match step.sync {
                 Sync::Acquire { .. } => {
@@ -141,7 +148,12 @@ impl RegionTracker {
                     actor.depth = actor.depth.saturating_sub(1);
                     place.ends = was_inside && actor.depth == 0;
                 }
-                _ => {}
+                Sync::None
+                | Sync::Fork(_)
+                | Sync::Join(_)
+                | Sync::Receive(_)
+                | Sync::Send(_)
+                | Sync::Exchange(_) => {}
             },
             Regions::Functions(places) => {
                 let level = places.level(step.event);

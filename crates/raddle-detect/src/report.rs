@@ -26,7 +26,12 @@ impl Subject {
     pub fn of(step: &Step<'_>) -> Option<Subject> {
         match step.sync {
             Sync::Acquire { lock, .. } | Sync::Release { lock, .. } => Some(Subject::Lock(lock)),
-            _ => step.vars.first().copied().map(Subject::Variable),
+            Sync::None
+            | Sync::Fork(_)
+            | Sync::Join(_)
+            | Sync::Receive(_)
+            | Sync::Send(_)
+            | Sync::Exchange(_) => step.vars.first().copied().map(Subject::Variable),
         }
     }
 }

@@ -24,7 +24,7 @@
 use crate::clock::Clock;
 use crate::step::{ChannelIx, LockIx, Step, Sync};
 use raddle_trace::model::{begins_or_ends_life, object_of};
-use raddle_trace::{EventIx, MemoryTrace, ObjectId, Op, ThreadIx};
+use raddle_trace::{EventIx, MemoryTrace, ObjectId, Op, ThreadIx, ops_beside};
 use rustc_hash::FxHashMap;
 
 /// For each thread, how many of its events belong to a reordering.
@@ -158,7 +158,11 @@ impl Skeleton {
                 let shared = slot(&mut self.shared, lock.index());
                 let flags = match step.event.op {
                     Op::Lock { flags, .. } | Op::ReadLock { flags, .. } => flags,
-                    _ => Default::default(),
+                    Op::LockFailed { .. }
+                    | Op::ReadLockFailed { .. }
+                    | Op::Unlock { .. }
+                    | Op::Request { .. }
+                    | ops_beside!(Lock) => Default::default(),
                 };
                 shared.rwlock |= read || flags.rwlock;
                 if shared.rwlock {

@@ -17,7 +17,7 @@ use crate::allocations::{Allocation, Allocations, Moment};
 use crate::granules::{GRANULE_BYTES, Granule, Granules};
 use crate::report::{Report, Subject};
 use raddle_findings::What;
-use raddle_trace::{Addr, AtomicKind, ContextIx, Event, LocationIx, ObjectId, Op, ThreadIx};
+use raddle_trace::{Addr, AtomicKind, ContextIx, Event, LocationIx, ObjectId, Op, ThreadIx, ops_about};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -74,6 +74,8 @@ pub enum Sync {
 pub struct Held {
     pub lock: LockIx,
     pub read: bool,
+    /// How many times its holder took it again for reading and has not given it back.
+    pub again: u32,
     /// Where it was acquired.
     pub position: u64,
     pub location: LocationIx,
@@ -112,7 +114,12 @@ impl Step<'_> {
         match self.event.op {
             Op::Read { .. } => Some(false),
             Op::Write { .. } => Some(true),
-            _ => None,
+            Op::Atomic { .. }
+            | Op::Fence { .. }
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | ops_about!(Sync) => None,
         }
     }
 }
@@ -189,7 +196,12 @@ impl Feed {
             Op::Read { addr, size, .. } | Op::Write { addr, size, .. } => {
                 granules.usual(addr.0, u64::from(size)).unwrap_or(NO_VAR)
             }
-            _ => NO_VAR,
+            Op::Atomic { .. }
+            | Op::Fence { .. }
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | ops_about!(Sync) => NO_VAR,
         }));
         &self.ahead
     }
@@ -229,7 +241,12 @@ impl Feed {
                     reborn: &[],
                 }
             }
-            _ => {
+            Op::Atomic { .. }
+            | Op::Fence { .. }
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | ops_about!(Sync) => {
                 self.vars.clear();
                 self.now_held.clone_from(&self.held[thread]);
                 let sync = self.sync(position, event);
@@ -345,17 +362,25 @@ impl Feed {
                 if flags.rwlock || read {
                     self.lock_objects[lock.index()].1 = What::Rwlock;
                 }
-                if flags.nested || self.held[thread].iter().any(|held| held.lock == lock) {
+                let held = self.held[thread].iter_mut().find(|held| held.lock == lock);
+                if flags.nested || held.is_some() {
+                    if let Some(held) = held.filter(|held| held.read && read && !flags.nested) {
+                        held.again += 1;
+                    }
                     return Sync::None;
                 }
                 let (location, context) = (event.location, event.context);
-                self.held[thread].push(Held { lock, read, position, location, context });
+                self.held[thread].push(Held { lock, read, again: 0, position, location, context });
                 Sync::Acquire { lock, read }
             }
             Op::Unlock { lock, flags } => {
                 let lock = self.lock(lock);
                 let place = self.held[thread].iter().position(|held| held.lock == lock);
                 match place {
+                    Some(place) if !flags.nested && self.held[thread][place].again > 0 => {
+                        self.held[thread][place].again -= 1;
+                        Sync::None
+                    }
                     Some(place) if !flags.nested => {
                         let held = self.held[thread].remove(place);
                         Sync::Release { lock, read: held.read }
@@ -389,10 +414,12 @@ impl Feed {
             | Op::Broadcast { cond: object }
             | Op::BarrierEnter { barrier: object }
             | Op::SemPost { sem: object }
+            | Op::Send { channel: object }
             | Op::Release { object } => Sync::Send(self.channel(false, object.0)),
             Op::Wait { cond: object, .. }
             | Op::BarrierExit { barrier: object }
             | Op::SemWait { sem: object }
+            | Op::Receive { channel: object }
             | Op::Acquire { object } => Sync::Receive(self.channel(false, object.0)),
             // The control word is an atomic as well: compilers look at the guards of function-local statics by an acquire
             // load of their own.
@@ -409,7 +436,30 @@ impl Feed {
                 self.channels.remove(&(false, object.0));
                 Sync::None
             }
-            _ => Sync::None,
+            Op::Read { .. }
+            | Op::Write { .. }
+            | Op::Fence { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | Op::Start { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::End
+            | Op::LockFailed { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Request { .. }
+            | Op::WaitBegin { .. }
+            | Op::WaitFailed { .. }
+            | Op::BarrierInit { .. }
+            | Op::SemInit { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::SemRequest { .. }
+            | Op::OnceBegin { .. }
+            | Op::FutexWaitFailed { .. }
+            | Op::Custom { .. }
+            | Op::BenignRace { .. }
+            | ops_about!(Nothing, Signal) => Sync::None,
         }
     }
 }
@@ -543,6 +593,17 @@ mod tests {
         assert!(step.splits.contains(&(first[0], step.vars[0])));
         assert_eq!(feed.step(&write(16, 16)).vars.len(), 9);
         assert_eq!(feed.step(&write(u64::MAX - 1, 8)).vars.len(), 1);
+    }
+
+    #[test]
+    fn a_lock_taken_twice_for_reading_is_held_until_the_second_release() {
+        let mut feed = Feed::new();
+        let (lock, flags) = (ObjectId(1), raddle_trace::LockFlags { rwlock: true, ..Default::default() });
+        let mut sync = |op| feed.step(&Event { op, ..write(0, 0) }).sync;
+        assert_eq!(sync(Op::ReadLock { lock, flags }), Sync::Acquire { lock: LockIx(0), read: true });
+        assert_eq!(sync(Op::ReadLock { lock, flags }), Sync::None);
+        assert_eq!(sync(Op::Unlock { lock, flags }), Sync::None);
+        assert_eq!(sync(Op::Unlock { lock, flags }), Sync::Release { lock: LockIx(0), read: true });
     }
 
     #[test]

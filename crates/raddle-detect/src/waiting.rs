@@ -4,7 +4,7 @@ use crate::race::Site;
 use crate::report::{Holding, PartAction, Subject};
 use crate::step::{Step, Sync};
 use raddle_findings::{Wait, What};
-use raddle_trace::{ObjectId, Op, ThreadIx};
+use raddle_trace::{ObjectId, Op, ThreadIx, ops_about};
 use rustc_hash::FxHashMap;
 
 /// What a thread waits for.
@@ -90,7 +90,20 @@ impl Waiting {
             Op::Wait { lock, .. } | Op::WaitFailed { lock, .. } => {
                 Some((WaitsFor::Lock { lock, read: false, what: What::Mutex }, site))
             }
-            _ => None,
+            Op::Lock { .. }
+            | Op::LockFailed { .. }
+            | Op::ReadLock { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Unlock { .. }
+            | Op::Signal { .. }
+            | Op::Broadcast { .. }
+            | Op::BarrierInit { .. }
+            | Op::BarrierExit { .. }
+            | Op::SemInit { .. }
+            | Op::SemWait { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::SemPost { .. }
+            | ops_about!(Memory, Nothing, Thread, Once, Futex, Annotated, Signal, Channel, Life) => None,
         };
         match (step.event.op, step.sync) {
             (Op::End, _) => actor.ended = true,
@@ -158,7 +171,7 @@ impl Waiting {
                 };
                 Some((thread, Link { thread, what, site, holder }))
             }
-            _ => None,
+            WaitsFor::Condition(_) | WaitsFor::Semaphore(_) | WaitsFor::Barrier(_) => None,
         };
         let waits: FxHashMap<ThreadIx, Link> = self.waiting().filter_map(link).collect();
         let mut done: Vec<ThreadIx> = Vec::new();

@@ -144,6 +144,6 @@ fn code(tables: &Tables, location: LocationIx) -> String {
             }
             None => format!("{pc:#x}"),
         },
-        other => location_text(other),
+        other @ (Location::Unknown | Location::Foreign(_)) => location_text(other),
     }
 }

@@ -57,6 +57,8 @@ const POINTS_MAX: u32 = 15;
 pub enum UnknownStrategy {
     #[error("there is no strategy `{0}`; choose one of {names}, or give a parameter as in `pct:3`", names = NAMES.join(", "))]
     Name(String),
+    #[error("`pct:0` looks for nothing: errors have a depth of 1 at least, as in `pct:1`")]
+    NoDepth,
     #[error(
         "`{0}` says nothing to noise; it takes probability=PER-MILLE, strength=MICROSECONDS, where=before|after|both \
          and only=OPERATION+OPERATION, with commas between them"
@@ -90,7 +92,8 @@ impl std::str::FromStr for Strategy {
             ("pos", None) => Ok(Strategy::Pos),
             ("surw", None) => Ok(Strategy::Surw),
             ("noise", None) => Ok(Strategy::Noise(Noise::default())),
-            ("pct", depth) => Ok(Strategy::Pct { depth: depth.unwrap_or(DEPTH_DEFAULT).max(1) }),
+            ("pct", Some(0)) => Err(UnknownStrategy::NoDepth),
+            ("pct", depth) => Ok(Strategy::Pct { depth: depth.unwrap_or(DEPTH_DEFAULT) }),
             ("delay", delays) => Ok(Strategy::Delay { delays: delays.unwrap_or(DELAYS_DEFAULT) }),
             _ => Err(unknown()),
         }
@@ -258,9 +261,18 @@ mod tests {
         }
         assert_eq!("pct".parse(), Ok(Strategy::Pct { depth: DEPTH_DEFAULT }));
         assert_eq!("noise".parse(), Ok(Strategy::Noise(Noise::default())));
-        for text in
-            ["", "pct:", "pct:x", "pct:99", "random:1", "fair", "noise:x", "noise:where=up", "noise:only=fly"]
-        {
+        for text in [
+            "",
+            "pct:",
+            "pct:0",
+            "pct:x",
+            "pct:99",
+            "random:1",
+            "fair",
+            "noise:x",
+            "noise:where=up",
+            "noise:only=fly",
+        ] {
             assert!(text.parse::<Strategy>().is_err(), "{text}");
         }
     }

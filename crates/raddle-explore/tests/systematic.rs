@@ -96,6 +96,13 @@ fn conditions() {
     check(&Model::new(vec![waiter.clone(), waiter, all])).unwrap();
 }
 
+/// A thread enters the next round while the other has not left the last one.
+#[test]
+fn barriers_have_rounds() {
+    let rounds = vec![Enter(0), Exit(0), Enter(0), Exit(0)];
+    assert_eq!(check(&Model::new(vec![rounds.clone(), rounds])), Some(8));
+}
+
 const LETTERS: usize = 9;
 
 /// A thread of a few instructions, whole in itself: what it locks it unlocks, mostly.

@@ -8,6 +8,7 @@ use crate::finding::Finding;
 use crate::wording::Wording;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Version of the findings file.
@@ -33,6 +34,33 @@ pub struct FindingsFile {
     /// What `raddle explore` counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exploration: Option<Exploration>,
+    /// What `raddle scheme` says beyond its findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
+}
+
+/// An analysis of a program's source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// `clean`, `found` or `unknown`.
+    pub verdict: String,
+    /// Why it is clean, or not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Races whose order makes no difference; they are not among the findings.
+    pub harmless: u64,
+    /// Results that the program can have, where all are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<String>,
+    /// Schedules by id of finding, as `raddle scheme run --schedule` takes them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub schedules: BTreeMap<String, String>,
+    /// What each phase did and cost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Value>,
+    /// What `--stats` measured beside the analysis.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<Value>,
 }
 
 /// Many runs of one program.
@@ -43,6 +71,47 @@ pub struct Exploration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<u64>,
     pub outcomes: Vec<Outcome>,
+    /// What an exhaustive search says about all schedules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
+}
+
+/// How far an exhaustive search got.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Search {
+    /// Which runs were left out: `none`, `sleep`, `dpor`, `source`, `optimal`; `histories` in a bounded search.
+    pub reduction: String,
+    /// Runs that count: inequivalent ones, unless the reduction is `none`.
+    pub executions: u64,
+    /// Runs that only repeated what others had shown.
+    pub blocked: u64,
+    /// Executions that ended in a deadlock.
+    pub deadlocks: u64,
+    /// Executions that ended in an error of any kind.
+    pub failures: u64,
+    /// There are no other executions (within the bound).
+    pub complete: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// Executions in all, and the standard error, as far as can be told.
+    pub estimate: Estimate,
+}
+
+/// The bound of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// What is bounded: `preemptions` or `delays`.
+    pub of: String,
+    pub most: u32,
+    /// Executions by what they cost, from 0.
+    pub executions: Vec<u64>,
+}
+
+/// A number that is not known for certain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    pub executions: u64,
+    pub error: u64,
 }
 
 /// A distinct way in which runs ended.
@@ -77,6 +146,7 @@ impl FindingsFile {
             program,
             findings,
             exploration: None,
+            analysis: None,
         }
     }
 

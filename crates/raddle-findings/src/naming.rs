@@ -2,6 +2,8 @@
 //! [`Object`]s, [`Frame`]s and [`Thread`]s of a finding. Prediction, detectors, online reports and explored runs all use it,
 //! so that the same thing is called the same in every command.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use crate::finding::{Frame, Thread};
 use crate::object::{Allocation, Object, Place, What};
 use raddle_trace::std_format::StdNames;

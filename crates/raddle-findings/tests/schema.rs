@@ -25,8 +25,26 @@ fn written(findings: Vec<Finding>) -> Value {
         seed: 7,
         finding: Some("0123456789ab".into()),
     };
-    file.exploration =
-        Some(raddle_findings::file::Exploration { runs: 9, schedules: Some(2), outcomes: vec![outcome] });
+    let search = raddle_findings::file::Search {
+        reduction: "source".into(),
+        executions: 8,
+        blocked: 1,
+        deadlocks: 1,
+        failures: 2,
+        complete: true,
+        bound: Some(raddle_findings::file::Bound {
+            of: "preemptions".into(),
+            most: 1,
+            executions: vec![3, 5],
+        }),
+        estimate: raddle_findings::file::Estimate { executions: 8, error: 0 },
+    };
+    file.exploration = Some(raddle_findings::file::Exploration {
+        runs: 9,
+        schedules: Some(2),
+        outcomes: vec![outcome],
+        search: Some(search),
+    });
     serde_json::from_str(&file.to_json(&Raw)).unwrap()
 }
 

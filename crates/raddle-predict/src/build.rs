@@ -19,7 +19,9 @@ use crate::program::{
 use raddle_trace::conditions::Conditions;
 use raddle_trace::model::EventIx;
 use raddle_trace::schedule::step_of;
-use raddle_trace::{AtomicKind, Event, LockFlags, MemoryTrace, ObjectId, Op, Patience, ThreadIx};
+use raddle_trace::{
+    AtomicKind, Event, LockFlags, MemoryTrace, ObjectId, Op, Patience, ThreadIx, ops_about, ops_beside,
+};
 use rustc_hash::FxHashMap;
 
 /// An order between steps that holds in the observed run and, with it, in every reordering that keeps who met whom: the
@@ -134,7 +136,11 @@ pub fn build(trace: &MemoryTrace, atomics: bool) -> Built {
         match event.op {
             Op::Fork { child } if child.index() < thread_count => forked[child.index()] = true,
             Op::WaitBegin { .. } => waits = true,
-            _ => {}
+            Op::Signal { .. }
+            | Op::Broadcast { .. }
+            | Op::Wait { .. }
+            | Op::WaitFailed { .. }
+            | ops_beside!(Condition) => {}
         }
     }
     let mut builder = Builder {
@@ -199,7 +205,21 @@ impl Builder<'_> {
                 self.program.lost_accesses += count;
                 return;
             }
-            _ => {}
+            Op::Atomic { .. }
+            | Op::Fence { .. }
+            | Op::Lock { .. }
+            | Op::LockFailed { .. }
+            | Op::ReadLock { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Unlock { .. }
+            | Op::SemInit { .. }
+            | Op::SemWait { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::SemPost { .. }
+            | Op::Custom { .. }
+            | Op::Acquire { .. }
+            | Op::Release { .. }
+            | ops_about!(Nothing, Thread, Condition, Barrier, Once, Futex, Signal, Channel, Life) => {}
         }
         self.program.synchronisation += 1;
         if let Op::Unlock { lock, flags } = event.op
@@ -310,11 +330,32 @@ impl Builder<'_> {
                 self.access(ix, event, addr.0, u64::from(size), atomic_access(kind));
                 self.atomic(ix, thread, addr, kind, read, written);
             }
-            Op::Release { object } => self.release(ix, thread, (false, object.0)),
+            Op::Release { object } | Op::Send { channel: object } => {
+                self.release(ix, thread, (false, object.0))
+            }
             Op::FutexWake { word, .. } => self.release(ix, thread, (true, word.0)),
-            Op::Acquire { object } => self.acquire(ix, thread, (false, object.0)),
+            Op::Acquire { object } | Op::Receive { channel: object } => {
+                self.acquire(ix, thread, (false, object.0))
+            }
             Op::FutexWait { word } => self.acquire(ix, thread, (true, word.0)),
-            _ => {
+            Op::Read { .. }
+            | Op::Write { .. }
+            | Op::Fence { .. }
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::LockFailed { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Request { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::SemRequest { .. }
+            | Op::FutexWaitFailed { .. }
+            | Op::Custom { .. }
+            | Op::BenignRace { .. }
+            | ops_about!(Nothing, Signal) => {
                 if visible {
                     self.push(ix, thread, Action::Free, visible);
                 }
@@ -553,7 +594,16 @@ impl Builder<'_> {
                     self.add_hold(lock, thread, Hold { acquire: pos, release: Pos::MAX, event: ix, shared });
                 }
                 Action::SemWait { sem } => self.program.semaphores[sem.index()].waits.add(thread, pos),
-                _ => {}
+                Action::Free
+                | Action::Unlock { .. }
+                | Action::Signal { .. }
+                | Action::WaitBegin { .. }
+                | Action::Wait { .. }
+                | Action::BarrierEnter { .. }
+                | Action::BarrierExit { .. }
+                | Action::SemPost { .. }
+                | Action::OncePassed { .. }
+                | Action::Atomic { .. } => {}
             }
         }
     }

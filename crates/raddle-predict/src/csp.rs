@@ -154,7 +154,15 @@ impl Writer<'_> {
                 for need in self.program.needs_of(step) {
                     let expressed = match step.action {
                         Action::Wait { .. } | Action::Atomic { .. } | Action::OncePassed { .. } => true,
-                        _ => pos == 0 || self.is_join(step),
+                        Action::Free
+                        | Action::Lock { .. }
+                        | Action::Unlock { .. }
+                        | Action::Signal { .. }
+                        | Action::WaitBegin { .. }
+                        | Action::BarrierEnter { .. }
+                        | Action::BarrierExit { .. }
+                        | Action::SemWait { .. }
+                        | Action::SemPost { .. } => pos == 0 || self.is_join(step),
                     };
                     if !expressed {
                         self.orders.entry((thread.0, pos as Pos)).or_default().push(next);

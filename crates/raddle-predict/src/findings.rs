@@ -11,7 +11,7 @@ use raddle_findings::{
 };
 use raddle_trace::model::EventIx;
 use raddle_trace::schedule::step_of;
-use raddle_trace::{MemoryTrace, ObjectId, Op, ThreadIx};
+use raddle_trace::{MemoryTrace, ObjectId, Op, ThreadIx, ops_about, ops_beside};
 use rustc_hash::FxHashMap;
 
 /// What findings of this crate are made `by`.
@@ -133,7 +133,9 @@ impl Builder<'_> {
                 (access, addr, u64::from(size), true)
             }
             Op::Free { addr } => return Action::Frees { object: self.memory(addr.0) },
-            _ => return Action::access(Access::Any),
+            Op::Fence { .. } | Op::Alloc { .. } | Op::Lost { .. } | ops_about!(Sync) => {
+                return Action::access(Access::Any);
+            }
         };
         Action::Accesses { access, bytes: size, atomic, vptr: false, object: self.memory(addr.0) }
     }
@@ -148,7 +150,28 @@ impl Builder<'_> {
             Op::Lock { .. } | Op::Request { .. } => Wait::Lock,
             Op::OncePassed { .. } => Wait::Initialiser,
             Op::FutexWait { .. } => Wait::Futex,
-            _ => Wait::Other,
+            Op::Start { .. }
+            | Op::Fork { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::End
+            | Op::LockFailed { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Unlock { .. }
+            | Op::Signal { .. }
+            | Op::Broadcast { .. }
+            | Op::WaitBegin { .. }
+            | Op::WaitFailed { .. }
+            | Op::BarrierInit { .. }
+            | Op::SemInit { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::SemPost { .. }
+            | Op::OnceBegin { .. }
+            | Op::OnceEnd { .. }
+            | Op::FutexWake { .. }
+            | Op::FutexWaitFailed { .. }
+            | ops_about!(Memory, Nothing, Annotated, Signal, Channel, Life) => Wait::Other,
         };
         // Who has the lock that this party waits for, if it is one of the others?
         let holder = lock_of(op).and_then(|lock| {
@@ -160,7 +183,14 @@ impl Builder<'_> {
         });
         let operation = match wait {
             Wait::Other => step_of(op).map_or(String::new(), |(kind, _)| kind.word().to_owned()),
-            _ => String::new(),
+            Wait::Lock
+            | Wait::ReadLock
+            | Wait::ThreadEnd
+            | Wait::Signal
+            | Wait::Semaphore
+            | Wait::Barrier
+            | Wait::Initialiser
+            | Wait::Futex => String::new(),
         };
         Action::Waits { wait, object: self.object(op), holder, operation }
     }
@@ -191,7 +221,13 @@ impl Builder<'_> {
                 Op::Atomic { addr, size, kind, .. } if kind.writes() => {
                     Some((addr.0, addr.0 + u64::from(size)))
                 }
-                _ => None,
+                Op::Read { .. }
+                | Op::Atomic { .. }
+                | Op::Fence { .. }
+                | Op::Alloc { .. }
+                | Op::Free { .. }
+                | Op::Lost { .. }
+                | ops_about!(Sync) => None,
             })
             .collect();
         // Reads after the lock was taken are under it; the first one before is not.
@@ -202,7 +238,13 @@ impl Builder<'_> {
             let range = match event.op {
                 Op::Read { addr, size, .. } => (addr.0, addr.0 + u64::from(size)),
                 Op::Atomic { addr, size, kind, .. } if kind.reads() => (addr.0, addr.0 + u64::from(size)),
-                _ => return false,
+                Op::Write { .. }
+                | Op::Atomic { .. }
+                | Op::Fence { .. }
+                | Op::Alloc { .. }
+                | Op::Free { .. }
+                | Op::Lost { .. }
+                | ops_about!(Sync) => return false,
             };
             written.iter().any(|other| range.0 < other.1 && other.0 < range.1)
         })?;
@@ -298,7 +340,9 @@ fn keeps_every_read(trace: &MemoryTrace, program: &Program, parties: &[Party], e
             Op::Read { addr, size, .. } => (addr.0, size, true, false),
             Op::Write { addr, size, .. } => (addr.0, size, false, true),
             Op::Atomic { addr, size, kind, .. } => (addr.0, size.into(), kind.reads(), kind.writes()),
-            _ => continue,
+            Op::Fence { .. } | Op::Alloc { .. } | Op::Free { .. } | Op::Lost { .. } | ops_about!(Sync) => {
+                continue;
+            }
         };
         for byte in addr..addr.saturating_add(u64::from(size).min(BYTES_MAX)) {
             if reads && stays && observed.get(&byte) != left.get(&byte) {
@@ -321,7 +365,7 @@ const BYTES_MAX: u64 = 4096;
 fn lock_of(op: &Op) -> Option<u64> {
     match *op {
         Op::Lock { lock, .. } | Op::ReadLock { lock, .. } | Op::Request { lock, .. } => Some(lock.0),
-        _ => None,
+        Op::LockFailed { .. } | Op::ReadLockFailed { .. } | Op::Unlock { .. } | ops_beside!(Lock) => None,
     }
 }
 
@@ -339,6 +383,14 @@ fn object_of(op: &Op) -> Option<(ObjectId, What)> {
         Op::SemWait { sem } | Op::SemPost { sem } | Op::SemRequest { sem } => (sem, What::Semaphore),
         Op::BarrierEnter { barrier } | Op::BarrierExit { barrier } => (barrier, What::Barrier),
         Op::OncePassed { once } | Op::OnceBegin { once } => (once, What::Once),
-        _ => return None,
+        Op::LockFailed { .. }
+        | Op::ReadLockFailed { .. }
+        | Op::Unlock { .. }
+        | Op::WaitFailed { .. }
+        | Op::BarrierInit { .. }
+        | Op::SemInit { .. }
+        | Op::SemWaitFailed { .. }
+        | Op::OnceEnd { .. }
+        | ops_about!(Memory, Nothing, Thread, Futex, Annotated, Signal, Channel, Life) => return None,
     })
 }

@@ -8,21 +8,23 @@
 //!
 //! * *redundant* accesses: the same code location touches the same bytes in the same way within one thread segment;
 //! * intervals that cannot race: touched by one thread only, or with no conflicting accesses by two;
-//! * intervals accessed by the same code in the same segments as another one: what holds for that one holds for them.
+//! * intervals accessed by the same code, called from the same places, in the same segments as another one: what holds for that one
+//!   holds for them.
 //!
 //! # Deviation from the paper
 //!
 //! Figure 5.4 fuses neighbouring intervals that the same threads access in the same way. If `x` is protected by one mutex
 //! and its neighbour `y` by another, that makes an access to `x` conflict with one to `y`. Here intervals are merged by
-//! the third rule only, which looks at the very segments and code locations, so no reduction changes what is predicted.
+//! the third rule only, which looks at the very segments and sites, so no reduction changes what is predicted.
 
 use crate::clocks::ReadEdge;
 use crate::ids::{LockIx, LocksetIx, Pos};
 use crate::options::Reductions;
 use crate::prediction::Stats;
 use crate::program::{Access, AccessKind, Accesses, Need, Program};
+use crate::sites::{SiteIx, Sites};
 use raddle_trace::model::EventIx;
-use raddle_trace::{Event, LocationIx, ThreadIx};
+use raddle_trace::{Event, LocationIx, MemoryTrace, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -40,7 +42,7 @@ impl IntervalIx {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     pub thread: ThreadIx,
-    pub location: LocationIx,
+    pub site: SiteIx,
     pub kind: AccessKind,
     pub lockset: LocksetIx,
     pub pos: Pos,
@@ -52,7 +54,7 @@ pub struct Entry {
 pub struct Interval {
     pub start: u64,
     pub end: u64,
-    /// Sorted by everything that makes entries alike (thread, location, kind, locks held), then by position. None if
+    /// Sorted by everything that makes entries alike (thread, site, kind, locks held), then by position. None if
     /// another interval stands for this one.
     pub entries: Vec<Entry>,
     /// Another interval stands for this one.
@@ -65,7 +67,7 @@ pub type Group<'a> = &'a [Entry];
 impl Interval {
     pub fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         let alike = |a: &Entry, b: &Entry| {
-            (a.thread, a.location, a.kind, a.lockset) == (b.thread, b.location, b.kind, b.lockset)
+            (a.thread, a.site, a.kind, a.lockset) == (b.thread, b.site, b.kind, b.lockset)
         };
         self.entries.chunk_by(alike)
     }
@@ -105,7 +107,7 @@ impl Interval {
         let recent = self.entries.iter().rev().take(RECENT).take_while(same_segment);
         recent
             .into_iter()
-            .any(|old| (old.location, old.kind, old.lockset) == (entry.location, entry.kind, entry.lockset))
+            .any(|old| (old.site, old.kind, old.lockset) == (entry.site, entry.kind, entry.lockset))
     }
 
     /// Two threads access it, and in a conflicting way.
@@ -151,10 +153,12 @@ const PAGE: u64 = 1 << 16;
 impl Intervals {
     pub fn new(
         program: &mut Program,
-        events: &[Event],
+        trace: &MemoryTrace,
         reductions: Reductions,
         stats: &mut Stats,
     ) -> Intervals {
+        let events = &trace.events;
+        let sites = Sites::new(&trace.tables);
         // From here on memory is known by its intervals; the accesses themselves are not needed again.
         let mut accesses: Accesses = std::mem::take(&mut program.accesses);
         let redundant =
@@ -172,9 +176,10 @@ impl Intervals {
             let first = bounds.partition_point(|&bound| bound < access.start);
             let end = access.start.saturating_add(u64::from(access.size));
             let Access { kind, pos, event, .. } = access;
-            let Event { thread, location, .. } = events[event.index()];
+            let Event { thread, location, context, .. } = events[event.index()];
+            let site = sites.of(location, context);
             let lockset = program.threads[thread.index()].locksets[pos as usize];
-            let entry = Entry { thread, location, kind, lockset, pos, event };
+            let entry = Entry { thread, site, kind, lockset, pos, event };
             for interval in &mut intervals[first..] {
                 if interval.start >= end {
                     break;
@@ -229,10 +234,10 @@ impl Intervals {
     pub fn sort(&mut self, reductions: Reductions, stats: &mut Stats) {
         for interval in &mut self.intervals {
             interval.entries.sort_unstable_by_key(|entry| {
-                (entry.thread, entry.location, entry.kind, entry.lockset, entry.pos, entry.event)
+                (entry.thread, entry.site, entry.kind, entry.lockset, entry.pos, entry.event)
             });
             if reductions.redundant {
-                interval.entries.dedup_by_key(|e| (e.thread, e.location, e.kind, e.lockset, e.pos));
+                interval.entries.dedup_by_key(|e| (e.thread, e.site, e.kind, e.lockset, e.pos));
             }
             interval.entries.shrink_to_fit();
         }
@@ -243,12 +248,11 @@ impl Intervals {
         }
         let mut seen: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for index in 0..self.intervals.len() {
-            let alike = |a: &Entry, b: &Entry| {
-                (a.thread, a.location, a.kind, a.pos) == (b.thread, b.location, b.kind, b.pos)
-            };
+            let alike =
+                |a: &Entry, b: &Entry| (a.thread, a.site, a.kind, a.pos) == (b.thread, b.site, b.kind, b.pos);
             let mut hasher = FxHasher::default();
             for entry in &self.intervals[index].entries {
-                (entry.thread, entry.location, entry.kind, entry.pos).hash(&mut hasher);
+                (entry.thread, entry.site, entry.kind, entry.pos).hash(&mut hasher);
             }
             let same = seen.entry(hasher.finish()).or_default();
             let entries = &self.intervals[index].entries;

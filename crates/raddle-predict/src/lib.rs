@@ -11,6 +11,9 @@
 //!
 //! This crate never runs a program: what it hands over is predicted, not confirmed.
 
+// A match over operations names them or their kinds, so that a new line of the table stops the compiler where it matters.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod address_space;
 pub mod bench_traces;
 pub mod build;
@@ -30,6 +33,7 @@ pub mod program;
 pub mod races;
 pub mod reach;
 pub mod search;
+mod sites;
 pub mod state;
 pub mod stubborn;
 pub mod stuck;
@@ -58,7 +62,7 @@ pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     let mut intervals = Intervals::default();
     let mut reads = Vec::new();
     if options.checks.races {
-        intervals = Intervals::new(&mut program, &trace.events, options.reductions, &mut prediction.stats);
+        intervals = Intervals::new(&mut program, trace, options.reductions, &mut prediction.stats);
         reads = intervals.read_edges(&program);
         intervals.sort(options.reductions, &mut prediction.stats);
     }

@@ -3,7 +3,7 @@
 //! Static data is named by its module and offset, heap data by the allocation it lies in (the n-th of its thread). What
 //! is neither, for example an object of a foreign trace, is numbered by kind in order of appearance.
 
-use raddle_trace::{Location, LocationIx, MemoryTrace, Op, Tables};
+use raddle_trace::{Location, LocationIx, MemoryTrace, Op, Tables, ops_about, ops_beside};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ impl Names {
                 Some(child)
             }
             Op::Cancel { thread } => Some(thread),
-            _ => None,
+            Op::Start { .. } | Op::End | ops_beside!(Thread) => None,
         };
         if let Some(child) = child {
             return tables.threads.get(child.index()).map_or_else(String::new, |thread| thread.name.clone());
@@ -97,7 +97,7 @@ impl Names {
                 let name = self.memory(tables, addr.0).unwrap_or_else(|| format!("{:#x}", addr.0));
                 return format!("releases {name}");
             }
-            _ => return String::new(),
+            Op::Fence { .. } | Op::Alloc { .. } | Op::Lost { .. } | ops_about!(Sync) => return String::new(),
         };
         let name = self.memory(tables, addr.0).unwrap_or_else(|| format!("{:#x}", addr.0));
         format!("{verb} {size} byte{} of {name}", if size == 1 { "" } else { "s" })
@@ -130,7 +130,15 @@ fn object(op: &Op) -> Option<(u64, &'static str)> {
         Op::FutexWake { word, .. } | Op::FutexWait { word } | Op::FutexWaitFailed { word } => {
             (word.0, "futex")
         }
+        Op::Send { channel } | Op::Receive { channel } => (channel.0, "channel"),
         Op::Acquire { object } | Op::Release { object } | Op::Custom { object, .. } => (object.0, "object"),
-        _ => return None,
+        Op::Read { .. }
+        | Op::Write { .. }
+        | Op::Fence { .. }
+        | Op::Alloc { .. }
+        | Op::Free { .. }
+        | Op::Lost { .. }
+        | Op::BenignRace { .. }
+        | ops_about!(Nothing, Thread, Signal, Life) => return None,
     })
 }

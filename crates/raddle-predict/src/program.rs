@@ -31,6 +31,7 @@
 use crate::ids::{BarrierIx, InstanceIx, LockIx, LocksetIx, OnceIx, Pos, RegisterIx, SemIx, ValueIx};
 use raddle_trace::ThreadIx;
 use raddle_trace::model::EventIx;
+use raddle_wire::Effect;
 
 /// What a step does, and what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,26 @@ pub enum Action {
         expects: ValueIx,
         sets: ValueIx,
     },
+}
+
+impl Action {
+    /// What it does to its object, in the words of the table of operations; the table says when that is possible.
+    pub const fn effect(self) -> Effect {
+        match self {
+            Action::Free | Action::Atomic { .. } => Effect::Nothing,
+            Action::Lock { shared: false, .. } => Effect::Locks,
+            Action::Lock { shared: true, .. } => Effect::LocksShared,
+            Action::Unlock { .. } => Effect::Unlocks,
+            Action::Signal { .. } => Effect::SignalsAll,
+            Action::WaitBegin { .. } => Effect::BeginsWait,
+            Action::Wait { .. } => Effect::IsWoken,
+            Action::BarrierEnter { .. } => Effect::Enters,
+            Action::BarrierExit { .. } => Effect::Leaves,
+            Action::SemWait { .. } => Effect::Takes,
+            Action::SemPost { .. } => Effect::Gives,
+            Action::OncePassed { .. } => Effect::OncePasses,
+        }
+    }
 }
 
 /// One step of a thread.
@@ -139,14 +160,15 @@ impl LockUse {
         open(&self.exclusive).or_else(|| open(&self.shared))
     }
 
-    /// Will it be acquired at or after `pos`, before `limit`, in a mode that conflicts with `shared`?
-    pub fn acquires_between(&self, pos: Pos, limit: Pos, shared: bool) -> bool {
+    /// Will it be acquired at or after `pos`, before `limit`, in a mode that the effect makes impossible?
+    pub fn competes_between(&self, pos: Pos, limit: Pos, effect: Effect) -> bool {
         let within = |holds: &[Hold]| {
             holds
                 .get(holds.partition_point(|hold| hold.acquire < pos))
                 .is_some_and(|hold| hold.acquire < limit)
         };
-        within(&self.exclusive) || (!shared && within(&self.shared))
+        let competes = |holds, other: Effect| effect.revokes(other.demand()) && within(holds);
+        competes(&self.exclusive, Effect::Locks) || competes(&self.shared, Effect::LocksShared)
     }
 }
 

@@ -1,10 +1,10 @@
-//! Data races: every pair of code locations whose accesses two threads can be about to make at the same time.
+//! Data races: every pair of sites whose accesses two threads can be about to make at the same time.
 //!
 //! Two accesses race if they conflict and some reordering brings both threads before them at once (§5.3.1; there, the
 //! two are next to each other in the trace). Plain accesses constrain nothing, so this is a question about the *segments*
 //! they lie in: all accesses of the same two segments have the same answer, which is remembered.
 //!
-//! The hybrid filter of §5.5.2 comes first. Accesses of one interval that are alike (same thread, code location, kind,
+//! The hybrid filter of §5.5.2 comes first. Accesses of one interval that are alike (same thread, site, kind,
 //! locks held) form a group, sorted by position. For two groups with a common lock there is nothing to ask. Otherwise the
 //! positions of the second group that are not ordered with a position of the first form a range whose ends move only
 //! forward ([`Clocks::must`] is monotone), so all unordered pairs are found without looking at the ordered ones.
@@ -21,8 +21,9 @@ use crate::options::Options;
 use crate::prediction::{Stats, Unexplored, Verdict};
 use crate::program::{AccessKind, Program};
 use crate::reach::{Answer, Question, Reach};
+use crate::sites::SiteIx;
 use crate::witness::{Fidelity, Witness};
-use raddle_trace::{LocationIx, ThreadIx};
+use raddle_trace::ThreadIx;
 use rustc_hash::FxHashMap;
 
 /// Pairs of segments tried by closure for one pair of locations before giving up on it.
@@ -32,11 +33,11 @@ const BETTER_TRIES: u64 = 64;
 /// Questions put off for the search; more are counted as undecided.
 const QUESTIONS_MAX: usize = 2_000_000;
 
-/// Two code locations; where one is unknown, the interval too.
+/// Two sites; where one is unknown, the interval too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct RaceKey {
-    first: LocationIx,
-    second: LocationIx,
+    first: SiteIx,
+    second: SiteIx,
     interval: u32,
 }
 
@@ -331,8 +332,8 @@ impl Race {
 }
 
 fn key_of(interval: IntervalIx, a: &Entry, b: &Entry) -> RaceKey {
-    let (first, second) = (a.location.min(b.location), a.location.max(b.location));
-    let interval = if first == LocationIx::UNKNOWN { interval.0 } else { u32::MAX };
+    let (first, second) = (a.site.min(b.site), a.site.max(b.site));
+    let interval = if first == SiteIx::UNKNOWN { interval.0 } else { u32::MAX };
     RaceKey { first, second, interval }
 }
 

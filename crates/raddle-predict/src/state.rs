@@ -9,6 +9,7 @@
 use crate::ids::{LockIx, Pos, RegisterIx, ValueIx};
 use crate::program::{Action, Need, Program, Step};
 use raddle_trace::ThreadIx;
+use raddle_wire::Situation;
 use smallvec::SmallVec;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,10 +97,28 @@ impl<'p> State<'p> {
         self.program.needs_of(step).iter().copied().find(|need| self.at[need.thread.index()] < need.pos)
     }
 
-    /// Whether somebody has the lock so that the mode asked for is not possible.
-    pub fn is_taken(&self, lock: LockIx, shared: bool) -> bool {
-        let lock = &self.locks[lock.index()];
-        lock.writer != 0 || (!shared && lock.readers > 0)
+    /// The facts that the table's rule for the thread's next step is about.
+    fn situation(&self, thread: ThreadIx, action: Action) -> Situation {
+        match action {
+            Action::Lock { lock, .. } => {
+                let lock = &self.locks[lock.index()];
+                Situation::lock(lock.writer != 0, lock.readers > 0)
+            }
+            Action::Wait { .. } | Action::BarrierExit { .. } => Situation::waiter(self.woken[thread.index()]),
+            Action::SemWait { sem } => Situation::count(self.semaphores[sem.index()]),
+            Action::OncePassed { once } => {
+                let once = &self.program.onces[once.index()];
+                let at = self.at[once.thread.index()];
+                Situation::once(at > once.begin, at > once.end)
+            }
+            Action::Free
+            | Action::Unlock { .. }
+            | Action::Signal { .. }
+            | Action::WaitBegin { .. }
+            | Action::BarrierEnter { .. }
+            | Action::SemPost { .. }
+            | Action::Atomic { .. } => Situation::UNKNOWN,
+        }
     }
 
     pub fn writer_of(&self, lock: LockIx) -> Option<ThreadIx> {
@@ -128,31 +147,42 @@ impl<'p> State<'p> {
             return Status::Done;
         }
         let Some(step) = self.next_step(thread) else { return Status::Done };
-        let blocked_if = |blocked| if blocked { Status::Blocked } else { Status::Enabled };
-        let stray_if = |strays| if strays { Status::Stray } else { Status::Enabled };
-        if let Action::OncePassed { once } = step.action {
-            let once = &self.program.onces[once.index()];
-            let at = self.at[once.thread.index()];
-            return if at <= once.begin { Status::Stray } else { blocked_if(at <= once.end) };
+        let now = self.situation(thread, step.action);
+        let possible = step.action.effect().demand().is_met(now);
+        let waits_or = |strays| match (possible, strays) {
+            (true, _) => Status::Enabled,
+            (false, true) => Status::Stray,
+            (false, false) => Status::Blocked,
+        };
+        if let Action::OncePassed { .. } = step.action {
+            // Had nobody begun, the thread would run the initialiser itself.
+            return waits_or(!now.begun);
         }
         if self.unmet_need(step).is_some() {
             return if step.waits { Status::Blocked } else { Status::Stray };
         }
         match step.action {
-            Action::Lock { lock, shared, tries } => match self.is_taken(lock, shared) {
-                true if tries => Status::Stray,
-                taken => blocked_if(taken),
-            },
+            Action::Lock { tries, .. } => waits_or(tries),
             Action::WaitBegin { instance, guarded: true, .. } => {
                 let instance = &self.program.instances[instance.index()];
-                stray_if(self.at[instance.thread.index()] > instance.signal)
+                // It would have seen what the signal tells, and not have waited.
+                let late = self.at[instance.thread.index()] > instance.signal;
+                if late { Status::Stray } else { Status::Enabled }
             }
-            Action::Wait { .. } | Action::BarrierExit { .. } => blocked_if(!self.woken[thread.index()]),
-            Action::SemWait { sem } => blocked_if(self.semaphores[sem.index()] == 0),
             Action::Atomic { register, expects, .. } => {
-                stray_if(expects != ValueIx::NONE && self.registers[register.index()] != expects)
+                let other = expects != ValueIx::NONE && self.registers[register.index()] != expects;
+                if other { Status::Stray } else { Status::Enabled }
             }
-            _ => Status::Enabled,
+            Action::Free
+            | Action::Unlock { .. }
+            | Action::Signal { .. }
+            | Action::WaitBegin { guarded: false, .. }
+            | Action::Wait { .. }
+            | Action::BarrierEnter { .. }
+            | Action::BarrierExit { .. }
+            | Action::SemWait { .. }
+            | Action::SemPost { .. }
+            | Action::OncePassed { .. } => waits_or(false),
         }
     }
 

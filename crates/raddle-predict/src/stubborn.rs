@@ -22,6 +22,7 @@ use crate::ids::{Pos, ValueIx};
 use crate::program::Action;
 use crate::state::{State, Status};
 use raddle_trace::ThreadIx;
+use raddle_wire::Demand;
 use smallvec::SmallVec;
 
 /// Threads to try, in the order of their numbers.
@@ -90,10 +91,10 @@ impl Stubborn {
         let program = state.program;
         let Some(step) = state.next_step(thread) else { return };
         match step.action {
-            Action::Lock { lock, shared, .. } => {
+            Action::Lock { lock, .. } => {
                 for (other, uses) in &program.locks[lock.index()].uses {
                     let (from, to) = (state.at[other.index()], limit[other.index()]);
-                    if *other != thread && uses.acquires_between(from, to, shared) {
+                    if *other != thread && uses.competes_between(from, to, step.action.effect()) {
                         self.add(*other);
                     }
                 }
@@ -129,7 +130,17 @@ impl Stubborn {
                     self.add(instance.thread);
                 }
             }
-            _ => {}
+            // Nothing that is possible at the same time is made impossible or otherwise changed by these.
+            Action::Free
+            | Action::Unlock { .. }
+            | Action::WaitBegin { .. }
+            | Action::Wait { .. }
+            | Action::BarrierExit { .. }
+            | Action::SemPost { .. }
+            | Action::OncePassed { .. } => debug_assert!(
+                !step.action.effect().revokes(step.action.effect().demand()),
+                "operations that compete with their like have conflicts"
+            ),
         }
     }
 
@@ -167,7 +178,17 @@ impl Stubborn {
             Action::Atomic { register, .. } => {
                 self.add_all(program.registers[register.index()].writers.between(&state.at, limit));
             }
-            _ => {}
+            // These are never refused by their object, except a guarded wait whose signal has been sent: nothing takes that back.
+            Action::Free
+            | Action::Unlock { .. }
+            | Action::Signal { .. }
+            | Action::WaitBegin { .. }
+            | Action::BarrierEnter { .. }
+            | Action::SemPost { .. }
+            | Action::OncePassed { .. } => debug_assert!(
+                matches!(step.action.effect().demand(), Demand::Nothing | Demand::Initialised),
+                "an operation that can be refused has enablers"
+            ),
         }
     }
 }

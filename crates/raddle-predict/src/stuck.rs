@@ -26,9 +26,10 @@ use crate::program::{Action, Program};
 use crate::races::held_at;
 use crate::reach::{Answer, Question, Reach};
 use crate::search::{Budget, Search};
+use crate::sites::{SiteIx, Sites};
 use crate::state::{State, Status};
 use crate::witness::{Fidelity, Witness};
-use raddle_trace::{LocationIx, MemoryTrace, ThreadIx};
+use raddle_trace::{MemoryTrace, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 
@@ -64,7 +65,17 @@ pub fn without_leaf_locks(program: &Program) -> Option<Program> {
                 }
                 Action::Free if program.needs_of(step).is_empty() => {}
                 Action::Unlock { .. } => {}
-                action => {
+                action @ (Action::Free
+                | Action::Lock { .. }
+                | Action::Signal { .. }
+                | Action::WaitBegin { .. }
+                | Action::Wait { .. }
+                | Action::BarrierEnter { .. }
+                | Action::BarrierExit { .. }
+                | Action::SemWait { .. }
+                | Action::SemPost { .. }
+                | Action::OncePassed { .. }
+                | Action::Atomic { .. }) => {
                     if let Action::Lock { lock, .. } = action {
                         keep[lock.index()] = true;
                     }
@@ -111,7 +122,13 @@ pub fn without_leaf_locks(program: &Program) -> Option<Program> {
                 | Action::BarrierExit { .. }
                 | Action::SemWait { .. }
                 | Action::OncePassed { .. } => blocks = true,
-                _ => {}
+                Action::Free
+                | Action::Unlock { .. }
+                | Action::Signal { .. }
+                | Action::WaitBegin { .. }
+                | Action::BarrierEnter { .. }
+                | Action::SemPost { .. }
+                | Action::Atomic { .. } => {}
             }
         }
     }
@@ -161,8 +178,8 @@ fn has_open(uses: &crate::program::LockUse) -> bool {
     uses.exclusive.iter().chain(&uses.shared).any(|hold| hold.release == Pos::MAX)
 }
 
-/// What candidates are told apart by: kind, and the code locations (or, where unknown, the steps) that are blocked.
-type StuckKey = (CandidateKind, Vec<(LocationIx, u32, Pos)>);
+/// What candidates are told apart by: kind, and the sites (or, where unknown, the steps) that are blocked.
+type StuckKey = (CandidateKind, Vec<(SiteIx, u32, Pos)>);
 
 pub struct Stuck<'a, 'p> {
     trace: &'a MemoryTrace,
@@ -170,6 +187,7 @@ pub struct Stuck<'a, 'p> {
     must: &'a Clocks,
     options: &'a Options,
     reach: &'a mut Reach<'p>,
+    sites: Sites<'a>,
     found: FxHashMap<StuckKey, Candidate>,
     order: Vec<StuckKey>,
 }
@@ -189,7 +207,8 @@ impl<'a, 'p> Stuck<'a, 'p> {
         options: &'a Options,
         reach: &'a mut Reach<'p>,
     ) -> Stuck<'a, 'p> {
-        Stuck { trace, program, must, options, reach, found: FxHashMap::default(), order: Vec::new() }
+        let sites = Sites::new(&trace.tables);
+        Stuck { trace, program, must, options, reach, sites, found: FxHashMap::default(), order: Vec::new() }
     }
 
     pub fn find(mut self, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) -> Vec<Candidate> {
@@ -219,12 +238,13 @@ impl<'a, 'p> Stuck<'a, 'p> {
 
     fn lock_cycles(&mut self) {
         let mut patterns: Vec<Vec<Target>> = Vec::new();
-        let mut settled: FxHashSet<Vec<(LocationIx, u32, Pos)>> = FxHashSet::default();
-        let mut asked: FxHashMap<Vec<(LocationIx, u32, Pos)>, usize> = FxHashMap::default();
+        let mut settled: FxHashSet<Vec<(SiteIx, u32, Pos)>> = FxHashSet::default();
+        let mut asked: FxHashMap<Vec<(SiteIx, u32, Pos)>, usize> = FxHashMap::default();
         let (trace, program, reach) = (self.trace, self.program, &mut *self.reach);
+        let sites = &Sites::new(&trace.tables);
         let mut sure: Vec<(Vec<Target>, Witness)> = Vec::new();
         lock_cycles(program, self.must, |targets| {
-            let key = places(trace, program, targets);
+            let key = places(trace, sites, program, targets);
             if settled.contains(&key) {
                 return false;
             }
@@ -234,7 +254,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
                     settled.insert(key);
                     false
                 }
-                _ => {
+                Answer::No | Answer::Unknown => {
                     let count = asked.entry(key).or_default();
                     *count += 1;
                     if *count <= CYCLE_QUESTIONS_MAX {
@@ -253,10 +273,10 @@ impl<'a, 'p> Stuck<'a, 'p> {
         let mut found = Vec::new();
         self.reach.search_all(
             questions,
-            |targets| !settled.borrow().contains(&places(trace, program, targets)),
+            |targets| !settled.borrow().contains(&places(trace, sites, program, targets)),
             |targets, answer| {
                 if let Answer::Yes(witness) = answer {
-                    settled.borrow_mut().insert(places(trace, program, &targets));
+                    settled.borrow_mut().insert(places(trace, sites, program, &targets));
                     found.push((targets, witness));
                 }
             },
@@ -279,7 +299,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
         if parties.is_empty() {
             return;
         }
-        let key = (kind, places(self.trace, self.program, targets));
+        let key = (kind, places(self.trace, &self.sites, self.program, targets));
         match self.found.get_mut(&key) {
             None => {
                 self.order.push(key.clone());
@@ -396,11 +416,15 @@ impl<'a, 'p> Stuck<'a, 'p> {
             // A circle of locks and joins needs nothing but its own threads: perhaps there is a shorter way there.
             let shorter = match group.kind {
                 CandidateKind::Deadlock if group.local => self.reach.ask(&targets),
-                _ => Answer::Unknown,
+                CandidateKind::DataRace
+                | CandidateKind::UseAfterFree
+                | CandidateKind::Deadlock
+                | CandidateKind::BlockedThread
+                | CandidateKind::MissedSignal => Answer::Unknown,
             };
             let witness = match shorter {
                 Answer::Yes(witness) => witness,
-                _ => witness(),
+                Answer::No | Answer::Unknown => witness(),
             };
             self.add(group.kind, &targets, witness);
         }
@@ -408,18 +432,20 @@ impl<'a, 'p> Stuck<'a, 'p> {
     }
 }
 
-/// Code locations of blocked steps, in a fixed order.
-fn places(trace: &MemoryTrace, program: &Program, targets: &[Target]) -> Vec<(LocationIx, u32, Pos)> {
-    let mut places: Vec<(LocationIx, u32, Pos)> = targets
+/// Sites of blocked steps, in a fixed order.
+fn places(
+    trace: &MemoryTrace,
+    sites: &Sites<'_>,
+    program: &Program,
+    targets: &[Target],
+) -> Vec<(SiteIx, u32, Pos)> {
+    let mut places: Vec<(SiteIx, u32, Pos)> = targets
         .iter()
         .filter_map(|target| {
             let step = program.step(target.thread, target.pos)?;
-            let location = trace.events[step.event.index()].location;
-            Some(if location == LocationIx::UNKNOWN {
-                (location, target.thread.0, target.pos)
-            } else {
-                (location, 0, 0)
-            })
+            let event = &trace.events[step.event.index()];
+            let site = sites.of(event.location, event.context);
+            Some(if site == SiteIx::UNKNOWN { (site, target.thread.0, target.pos) } else { (site, 0, 0) })
         })
         .collect();
     places.sort_unstable();
@@ -585,6 +611,14 @@ fn waits_for(state: &State<'_>, limit: &[Pos], thread: ThreadIx) -> Waits {
         Action::BarrierExit { barrier } => {
             some_or_nobody(program.barriers[barrier.index()].enters.between(&state.at, limit).collect())
         }
-        _ => Waits::ForNobody,
+        Action::Free
+        | Action::Unlock { .. }
+        | Action::Signal { .. }
+        | Action::WaitBegin { .. }
+        | Action::Wait { .. }
+        | Action::BarrierEnter { .. }
+        | Action::SemPost { .. }
+        | Action::OncePassed { .. }
+        | Action::Atomic { .. } => Waits::ForNobody,
     }
 }

@@ -154,11 +154,22 @@ fn is_access(op: &raddle_trace::Op) -> bool {
 /// The operation that an event stands for in a schedule; a request stands for the lock that it asks for, and entering a
 /// barrier for leaving it when that is what a thread is blocked in.
 fn visible_kind(op: &raddle_trace::Op) -> Option<(StepKind, bool)> {
-    use raddle_trace::Op;
+    use raddle_trace::{Op, ops_about};
     match op {
         Op::Request { read: true, .. } => Some((StepKind::ReadLock, false)),
         Op::Request { .. } => Some((StepKind::Lock, false)),
         Op::SemRequest { .. } => Some((StepKind::SemWait, false)),
-        op => step_of(op),
+        Op::Lock { .. }
+        | Op::LockFailed { .. }
+        | Op::ReadLock { .. }
+        | Op::ReadLockFailed { .. }
+        | Op::Unlock { .. }
+        | Op::SemInit { .. }
+        | Op::SemWait { .. }
+        | Op::SemWaitFailed { .. }
+        | Op::SemPost { .. }
+        | ops_about!(
+            Memory, Nothing, Thread, Condition, Barrier, Once, Futex, Annotated, Signal, Channel, Life
+        ) => step_of(op),
     }
 }

@@ -3,9 +3,7 @@
 //! A shared library that is compiled with `-fsanitize=thread` and linked without a runtime has open references to the compilers' hooks, which
 //! is all that makes a rebuilt module: no runtime is needed to look into one.
 
-use raddle_probe::visibility::{
-    Cause, CodeAddress, Kind, Observer, Party, Place, Standing, Strength, Visibility,
-};
+use raddle_probe::visibility::{Cause, CodeAddress, Kind, Party, Place, Standing, Strength, Visibility};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -246,7 +244,7 @@ fn a_cause_needs_both_threads() {
     let built = build("gcc", GRAPH, REBUILT);
     let visibility = Visibility::read(&[&built.path]);
     let at = |name| party(address(&built, name));
-    let cause = |a, b| visibility.cause([&at(a), &at(b)], Observer::Detector);
+    let cause = |a, b| visibility.cause([&at(a), &at(b)]);
     assert!(matches!(cause("direct", "through"), Some(Cause::Both(_))));
     assert!(matches!(cause("nothing", "direct"), Some(Cause::One { party: 1, .. })));
     assert_eq!(cause("nothing", "creates"), None);
@@ -267,7 +265,7 @@ fn a_cause_in_a_library_needs_the_same_library() {
     let visibility = Visibility::read(&[&user.path, &library.path]);
     // A thread of the library's own, whose only frame that Raddle keeps is the user's.
     let foreign = Party { entry: Some(address(&library, "runs")), frames: vec![address(&user, "idle")] };
-    let cause = |a: &Party, b: &Party| visibility.cause([a, b], Observer::Recorder);
+    let cause = |a: &Party, b: &Party| visibility.cause([a, b]);
     let body = party(address(&user, "body"));
     match cause(&body, &foreign) {
         Some(Cause::Both(places)) => {
@@ -281,22 +279,21 @@ fn a_cause_in_a_library_needs_the_same_library() {
 #[test]
 fn a_cause_in_the_kernel_needs_a_sender_and_a_receiver() {
     let source = r#"
-long read(int, void *, unsigned long); long write(int, const void *, unsigned long); int pipe(int *); int flock(int, int);
+long read(int, void *, unsigned long); long write(int, const void *, unsigned long); int pipe(int *); int poll(void *, unsigned long, int); int flockfile(void *);
 int shared;
 void *reads(void *a) { char b; shared += read(0, &b, 1); return a; }
 void *writes(void *a) { char b = 0; shared += write(1, &b, 1); return a; }
-void *locks(void *a) { shared += flock(1, 2); return a; }
+void *polls(void *a) { shared += poll(0, 0, 1); return a; }
+void *locks(void *a) { shared += flockfile(a); return a; }
 void make(int *ends) { shared += pipe(ends); }
 "#;
     let built = build("gcc", source, REBUILT);
     let visibility = Visibility::read(&[&built.path]);
-    let cause = |a, b, observer| {
-        visibility.cause([&party(address(&built, a)), &party(address(&built, b))], observer).is_some()
-    };
-    assert!(cause("reads", "writes", Observer::Recorder) && cause("writes", "reads", Observer::Recorder));
-    assert!(!cause("reads", "writes", Observer::Detector), "the detector follows pipes");
-    assert!(!cause("writes", "writes", Observer::Recorder) && !cause("locks", "writes", Observer::Recorder));
-    assert!(cause("locks", "locks", Observer::Detector));
+    let cause = |a, b| visibility.cause([&party(address(&built, a)), &party(address(&built, b))]).is_some();
+    assert!(cause("polls", "writes") && cause("writes", "polls"));
+    assert!(!cause("reads", "writes"), "the runtime follows pipes");
+    assert!(!cause("writes", "writes") && !cause("locks", "writes"));
+    assert!(cause("locks", "locks"));
 }
 
 #[test]

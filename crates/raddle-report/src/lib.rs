@@ -3,6 +3,8 @@
 
 pub mod explain;
 pub mod listing;
+pub mod page;
+pub mod picture;
 pub mod sources;
 mod stack;
 pub mod summary;
@@ -12,6 +14,7 @@ pub mod wording;
 
 pub use explain::{explain, grades};
 pub use listing::list;
+pub use page::{Page, Shown};
 pub use sources::Sources;
 pub use stack::call;
 pub use summary::Summary;

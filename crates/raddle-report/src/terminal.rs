@@ -9,7 +9,7 @@ use crate::stack;
 use crate::text::printable;
 use crate::wording::{English, held, place};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use raddle_findings::{Action, Finding, Frame, Grade, Party, Place, Wording, headline_frame};
+use raddle_findings::{Action, Finding, Frame, Grade, Party, Place, Wait, Wording, headline_frame};
 use std::rc::Rc;
 
 /// Columns before the text of a note: `   = note: `, with line numbers of up to four digits.
@@ -136,7 +136,7 @@ fn label(party: &Party, english: &English) -> String {
     let mut brief = Party::new(party.thread.clone(), party.action.clone(), Vec::new());
     match &mut brief.action {
         Action::Accesses { object, vptr: false, .. } => *object = None,
-        Action::Waits { holder, .. } => *holder = None,
+        Action::Waits { wait, holder, .. } if *wait != Wait::ThreadEnd => *holder = None,
         _ => {}
     }
     format!("{} {}", crate::wording::thread(&party.thread), english.action(&brief))

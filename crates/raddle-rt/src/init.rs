@@ -5,96 +5,17 @@
 //! functions come first.
 
 use crate::steer::server;
-use crate::thread::{self, Thread};
-use crate::{arch, arena, interpose, message, real, segment, shadow, steer, threads};
+use crate::{arena, interpose, message, real, run, shadow, steer, thread, threads};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use raddle_wire::region::{ENV_REGION, Header, observe, option, state};
+use core::sync::atomic::{AtomicBool, Ordering};
+use raddle_wire::region::{ENV_REGION, Header, option, state};
 
-static HEADER: AtomicUsize = AtomicUsize::new(0);
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// The program is observed or steered.
-static OBSERVING: AtomicBool = AtomicBool::new(false);
-static RECORDING: AtomicBool = AtomicBool::new(false);
-static ACCESSES: AtomicBool = AtomicBool::new(false);
-static KEEP_REDUNDANT: AtomicBool = AtomicBool::new(false);
-static ALLOCATIONS: AtomicBool = AtomicBool::new(false);
-/// A second thread exists or has existed.
-static THREADED: AtomicBool = AtomicBool::new(false);
-/// Some module of the program was compiled with hooks.
-static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
-static IMAGE: AtomicU32 = AtomicU32::new(0);
-
-/// The region's header, once attached.
-#[inline]
-pub fn header() -> Option<&'static Header> {
-    let address = HEADER.load(Ordering::Acquire);
-    // SAFETY: the address is that of a mapped region, which is never unmapped.
-    if address == 0 { None } else { Some(unsafe { &*(address as *const Header) }) }
-}
-
-#[inline]
-pub fn recording() -> bool {
-    RECORDING.load(Ordering::Relaxed)
-}
-
-#[inline]
-pub fn keep_redundant() -> bool {
-    KEEP_REDUNDANT.load(Ordering::Relaxed)
-}
-
-pub fn records_allocations() -> bool {
-    ALLOCATIONS.load(Ordering::Relaxed)
-}
-
-/// Do the accesses of library functions matter? Not in a program none of whose own accesses are seen.
-#[inline]
-pub fn instrumented() -> bool {
-    INSTRUMENTED.load(Ordering::Relaxed)
-}
-
-/// Are plain accesses and atomics observed at this moment?
-#[inline]
-pub fn accesses_observed() -> bool {
-    ACCESSES.load(Ordering::Relaxed) && (THREADED.load(Ordering::Relaxed) || before_first_fork())
-}
-
-/// Are atomics observed at this moment? They are synchronisation, but nobody can see them before the first fork.
-#[inline]
-pub fn atomics_observed() -> bool {
-    OBSERVING.load(Ordering::Relaxed) && (THREADED.load(Ordering::Relaxed) || before_first_fork())
-}
-
-fn before_first_fork() -> bool {
-    header().is_some_and(|header| header.options & option::BEFORE_FIRST_FORK != 0)
-}
-
-pub fn image() -> u32 {
-    IMAGE.load(Ordering::Relaxed)
-}
-
-/// A second thread is about to exist: from now on accesses matter.
-pub fn first_fork(thread: &mut Thread) {
-    if !THREADED.swap(true, Ordering::Relaxed) {
-        thread::refresh_enabled(thread);
-    }
-}
-
-/// The recorder is gone, or this is a forked child: the program goes on by itself.
-pub fn stop_observing() {
-    RECORDING.store(false, Ordering::Relaxed);
-    OBSERVING.store(false, Ordering::Relaxed);
-    ACCESSES.store(false, Ordering::Relaxed);
-    ALLOCATIONS.store(false, Ordering::Relaxed);
-    crate::detect::stop();
-    let thread = thread::current();
-    thread.enabled = 0;
-}
 
 /// Called by the constructors of instrumented modules.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {
-    INSTRUMENTED.store(true, Ordering::Relaxed);
+    run::set_instrumented();
     start();
 }
 
@@ -131,11 +52,13 @@ fn c_region_name() -> &'static core::ffi::CStr {
 
 fn attach(path: &core::ffi::CStr) {
     let Some(header) = crate::attach::region(path) else { return };
-    HEADER.store(core::ptr::from_ref(header) as usize, Ordering::Release);
-    IMAGE.store(header.images.fetch_add(1, Ordering::AcqRel), Ordering::Relaxed);
+    run::attach(header);
     prepare(header);
     // Returns at once, or in a child for each run.
-    server::serve(header);
+    server::serve(header, || {
+        interpose::mutex::rehearse();
+        interpose::create::rehearse();
+    });
     configure(header);
     header.state.store(state::RUNNING, Ordering::Release);
 }
@@ -158,22 +81,14 @@ fn prepare(header: &'static Header) {
         ));
     }
     crate::detect::configure(header);
-    interpose::modules::register(image());
+    interpose::modules::register(run::image());
 }
 
 fn configure(header: &'static Header) {
-    let wants_accesses = header.options & option::MEMORY != 0;
     let Some(main) = threads::adopt_main() else {
         message::fatal(format_args!("cannot map memory for the first thread; raise or remove `ulimit -v`"));
     };
-    RECORDING.store(header.observe & observe::RECORD != 0, Ordering::Relaxed);
-    ACCESSES.store(wants_accesses, Ordering::Relaxed);
-    KEEP_REDUNDANT.store(header.options & option::KEEP_REDUNDANT != 0, Ordering::Relaxed);
-    ALLOCATIONS.store(
-        header.observe & observe::RECORD != 0 && header.options & option::ALLOCATIONS != 0,
-        Ordering::Relaxed,
-    );
-    OBSERVING.store(true, Ordering::Relaxed);
+    run::begin(header);
     if header.options & option::STABLE_MEMORY != 0 {
         interpose::stable::start();
     }
@@ -191,7 +106,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
-    let Some(header) = header() else { return };
+    let Some(header) = run::header() else { return };
     if header.claimed_pid.load(Ordering::Relaxed) != real::getpid() {
         return;
     }
@@ -205,20 +120,6 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     }
     header.exit_status.store(status, Ordering::Relaxed);
     header.state.store(state::EXITED, Ordering::Release);
-}
-
-/// In a forked child: nothing here is observed any more, and locks that other threads held are free.
-pub fn become_child() {
-    stop_observing();
-    crate::demo::stop();
-    interpose::alternate_stack::release(thread::current());
-    HEADER.store(0, Ordering::Release);
-    arch::set_current(thread::idle());
-    segment::reset_after_fork();
-    crate::stripe::reset_after_fork();
-    crate::detect::reset_after_fork();
-    threads::reset_after_fork();
-    steer::stop_steering();
 }
 
 /// Runs before the constructors of the program and of the compilers' modules.

@@ -2,9 +2,9 @@
 //!
 //! Without a region there is nobody to talk to; only an error that ends the program is then written to standard error.
 
-use crate::{arch, init, real};
+use crate::{arch, real, run};
 use core::fmt::Write;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::region::{MESSAGE_TEXT_MAX, MESSAGES_MAX, MESSAGES_OFFSET, MessageEntry, message_level};
 
 /// Text of bounded length, built without allocating.
@@ -46,6 +46,22 @@ pub fn warning(arguments: core::fmt::Arguments<'_>) {
     send(message_level::WARNING, arguments);
 }
 
+/// What the program wants to be called when the runtime ends it (`__sanitizer_set_death_callback`); an address, 0 for nothing.
+static DEATH_CALLBACK: AtomicUsize = AtomicUsize::new(0);
+
+pub fn set_death_callback(callback: Option<extern "C" fn()>) {
+    DEATH_CALLBACK.store(callback.map_or(0, |callback| callback as usize), Ordering::Release);
+}
+
+fn call_death_callback() {
+    let callback = DEATH_CALLBACK.swap(0, Ordering::AcqRel);
+    if callback != 0 {
+        // SAFETY: only `set_death_callback` stores here, and what it stores is such a function.
+        let callback = unsafe { core::mem::transmute::<usize, extern "C" fn()>(callback) };
+        callback();
+    }
+}
+
 /// Says why the runtime cannot go on, and ends the program with status 2.
 pub fn fatal(arguments: core::fmt::Arguments<'_>) -> ! {
     let mut text = Text::new();
@@ -55,7 +71,8 @@ pub fn fatal(arguments: core::fmt::Arguments<'_>) -> ! {
         real::write_stderr(text.as_bytes());
         real::write_stderr(b"\n");
     }
-    if let Some(header) = init::header() {
+    call_death_callback();
+    if let Some(header) = run::header() {
         header.state.store(raddle_wire::region::state::REFUSED, Ordering::Release);
     }
     real::exit_group(2)
@@ -79,7 +96,7 @@ fn send(level: u32, arguments: core::fmt::Arguments<'_>) {
 }
 
 fn post(level: u32, text: &Text) -> bool {
-    let Some(header) = init::header() else { return false };
+    let Some(header) = run::header() else { return false };
     let index = header.messages.fetch_add(1, Ordering::Relaxed) as usize;
     if index >= MESSAGES_MAX {
         return true;

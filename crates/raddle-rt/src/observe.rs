@@ -5,18 +5,18 @@
 
 use crate::steer::noise;
 use crate::thread::{Busy, Thread};
-use crate::{detect, init, record, segment, shadow, steer};
+use crate::{detect, record, run, segment, shadow, steer};
 use raddle_wire::{SyncOp, step};
 
 /// A synchronisation operation. The sequence number is taken here, so the call stands after an acquiring operation and
 /// before a releasing one.
 #[inline]
-pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
     if noise::on() {
         noise::event(thread, pc, op, argument, noise::Moment::Before);
     }
     let busy = Busy::enter(thread);
-    if init::recording() {
+    if run::recording() {
         record::sync(thread, pc, op, object as u64, argument);
     }
     if detect::on() {
@@ -30,9 +30,9 @@ pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u
 }
 
 /// A synchronisation operation that carries a text.
-pub fn sync_text(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64, text: &[u8]) {
+pub fn sync_text(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64, text: &[u8]) {
     let _busy = Busy::enter(thread);
-    if init::recording() {
+    if run::recording() {
         record::sync(thread, pc, op, object as u64, argument);
         record::text(thread, text);
     }
@@ -43,19 +43,19 @@ pub fn sync_text(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argume
 }
 
 #[inline]
-fn after_sync(thread: &mut Thread, op: SyncOp, argument: u64) {
+fn after_sync(thread: &Thread, op: SyncOp, argument: u64) {
     if step::of(op, argument) != step::NONE {
-        thread.steps += 1;
+        thread.turns.count_step();
     }
     // Detection alone needs new segments only after releases, and begins them itself.
-    if op.ends_segment() && (!detect::on() || init::recording()) {
+    if op.ends_segment() && (!detect::on() || run::recording()) {
         segment::advance(thread);
     }
 }
 
 /// A plain access of `1 << (aux & 7)` bytes that the fast path could not settle.
 #[inline]
-pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize) {
     let bytes = 1usize << (aux & raddle_wire::record::access::SIZE_MASK);
     if bytes > 8 || (address & 7) + bytes > 8 {
         if bytes == 16 && address & 7 == 0 && !detect::on() {
@@ -70,9 +70,9 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
         return after_detection(thread, pc, aux, address, bytes, news, true);
     }
     let _busy = Busy::enter(thread);
-    if init::keep_redundant() || shadow::note(thread, address, mask, read) {
+    if run::keep_redundant() || shadow::note(thread, address, mask, read) {
         steer::access(thread, pc, aux, address, bytes);
-        if init::recording() {
+        if run::recording() {
             record::access(thread, pc, aux, address);
         }
     }
@@ -80,10 +80,10 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
 
 /// Two whole cells, which is what vectorised loops access.
 #[inline]
-fn pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+fn pair(thread: &Thread, pc: u64, aux: u8, address: usize) {
     let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
     let first = shadow::note_whole(thread, address, read);
-    if shadow::note_whole(thread, address + 8, read) || first || init::keep_redundant() {
+    if shadow::note_whole(thread, address + 8, read) || first || run::keep_redundant() {
         let _busy = Busy::enter(thread);
         keep(thread, pc, aux, address, 16, true);
     }
@@ -91,16 +91,8 @@ fn pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
 
 /// An access that the detector has seen, for those who also want it.
 #[inline]
-fn after_detection(
-    thread: &mut Thread,
-    pc: u64,
-    aux: u8,
-    address: usize,
-    bytes: usize,
-    news: bool,
-    sized: bool,
-) {
-    if !steer::on() && !init::recording() || !news && !init::keep_redundant() {
+fn after_detection(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize, news: bool, sized: bool) {
+    if !steer::on() && !run::recording() || !news && !run::keep_redundant() {
         return;
     }
     let _busy = Busy::enter(thread);
@@ -108,9 +100,9 @@ fn after_detection(
 }
 
 /// An access that is news: to the scheduler, and into the trace.
-fn keep(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) {
+fn keep(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) {
     steer::access(thread, pc, aux, address, bytes);
-    if !init::recording() {
+    if !run::recording() {
         return;
     }
     if sized {
@@ -121,7 +113,7 @@ fn keep(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, siz
 }
 
 /// An access to any number of bytes.
-pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+pub fn range(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
     if bytes != 0 {
         range_with(thread, pc, aux, address, bytes, false);
     }
@@ -130,22 +122,23 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
 /// Ranges larger than this are recorded without asking the cells first: looking would cost more than it saves.
 const RANGE_FILTER_BYTES_MAX: usize = 4096;
 
-fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) {
+fn range_with(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) {
     if detect::on() {
         let news = detect::cells::range(thread, pc, aux, address, bytes, sized);
         return after_detection(thread, pc, aux, address, bytes, news, sized);
     }
     let _busy = Busy::enter(thread);
     let read = if aux & raddle_wire::record::access::WRITE == 0 { shadow::READ } else { 0 };
-    let mut news = init::keep_redundant() || bytes > RANGE_FILTER_BYTES_MAX;
+    let mut news = run::keep_redundant() || bytes > RANGE_FILTER_BYTES_MAX;
     if !news {
         let end = address + bytes;
         let mut at = address;
         while at < end {
             let here = (8 - (at & 7)).min(end - at);
             if here == 8 {
-                let entry = thread.segment | 0xff | read;
-                let known = shadow::redundant_cells(thread.shadow_base, at, (end - at) / 8, entry, read);
+                let entry = thread.access.segment.get() | 0xff | read;
+                let known =
+                    shadow::redundant_cells(thread.access.shadow_base.get(), at, (end - at) / 8, entry, read);
                 if known > 0 {
                     at += 8 * known;
                     continue;
@@ -163,30 +156,31 @@ fn range_with(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usiz
     }
 }
 
-pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+pub fn alloc(thread: &Thread, pc: u64, address: usize, bytes: usize) {
     let _busy = Busy::enter(thread);
     if detect::on() {
         detect::alloc(thread, pc, address, bytes);
-    } else if thread.enabled != 0 {
+    } else if thread.access.are_enabled() {
         shadow::clear(address, bytes);
     }
-    if init::records_allocations() {
+    if run::records_allocations() {
         record::alloc(thread, pc, address, bytes);
     }
 }
 
-pub fn free(thread: &mut Thread, pc: u64, address: usize) {
+pub fn free(thread: &Thread, pc: u64, address: usize) {
     if detect::on() {
         let _busy = Busy::enter(thread);
         detect::free(thread, pc, address);
     }
-    if thread.stops != 0 {
+    if thread.turns.stops.get() != 0 {
         let _busy = Busy::enter(thread);
         // The whole block goes, so an access to any part of it conflicts.
-        let bytes = crate::interpose::allocator::usable_size(address).max(1);
+        // SAFETY: the program is about to release the block, so it is one.
+        let bytes = unsafe { crate::real::usable_size(address) }.max(1);
         steer::access(thread, pc, raddle_wire::record::access::WRITE, address, bytes);
     }
-    if init::records_allocations() {
+    if run::records_allocations() {
         let _busy = Busy::enter(thread);
         record::free(thread, pc, address);
     }

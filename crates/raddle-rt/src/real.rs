@@ -1,7 +1,7 @@
 //! The functions behind the ones that the runtime stands in for, and raw system calls.
 //!
-//! Functions are looked up with `dlsym(RTLD_NEXT)` on first use. The allocator needs no look-up: glibc exports its own
-//! names for it, which avoids the recursion of `dlsym` calling `malloc`.
+//! Functions are looked up with `dlsym(RTLD_NEXT)` on first use. A look-up that succeeds allocates nothing (glibc 2.34 and newer), so
+//! the allocator's own functions can be looked up in the first call of `malloc`.
 
 use crate::arch;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -24,10 +24,15 @@ impl Real {
         Real { name, version: Some(version), address: AtomicUsize::new(0) }
     }
 
+    /// The address, if it was looked up before.
+    #[inline]
+    fn known(&self) -> Option<usize> {
+        Some(self.address.load(Ordering::Acquire)).filter(|&address| address != 0)
+    }
+
     pub fn find(&self) -> Option<usize> {
-        let known = self.address.load(Ordering::Acquire);
-        if known != 0 {
-            return Some(known);
+        if let known @ Some(_) = self.known() {
+            return known;
         }
         // SAFETY: the names are C strings.
         let mut address = unsafe {
@@ -78,8 +83,8 @@ macro_rules! real_fn {
                 real
             }
             static REAL: $crate::real::Real = real();
-            // SAFETY: the address is that of the C function of this name, whose signature this is.
             let function: unsafe extern "C" fn($($ty),*) $(-> $ret)? =
+                // SAFETY: the address is that of the C function of this name, whose signature this is.
                 unsafe { core::mem::transmute::<usize, _>(REAL.get()) };
             // SAFETY: by contract.
             unsafe { function($($arg),*) }
@@ -87,12 +92,61 @@ macro_rules! real_fn {
     )*};
 }
 
-unsafe extern "C" {
-    pub fn __libc_malloc(size: usize) -> *mut c_void;
-    pub fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
-    pub fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
-    pub fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-    pub fn __libc_free(old: *mut c_void);
+/// glibc's own allocator.
+///
+/// Other allocators (tcmalloc, mimalloc) define these names as well; the version says that glibc's are meant, and whoever has them from
+/// there alone can be sure that a block comes back to where it was made. All are looked up by whoever comes first, `free` before the
+/// others: `dlsym` frees the message of an earlier look-up that failed, so that a first `free` in there would look itself up for ever.
+mod glibc {
+    use super::Real;
+
+    const VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";
+    static FUNCTIONS: [Real; 6] = [
+        Real::versioned(c"__libc_free", VERSION),
+        Real::versioned(c"__libc_malloc", VERSION),
+        Real::versioned(c"__libc_calloc", VERSION),
+        Real::versioned(c"__libc_realloc", VERSION),
+        Real::versioned(c"__libc_memalign", VERSION),
+        Real::versioned(c"malloc_usable_size", VERSION),
+    ];
+
+    #[inline]
+    pub fn address<const INDEX: usize>() -> usize {
+        match FUNCTIONS[INDEX].known() {
+            Some(address) => address,
+            None => look_up(INDEX),
+        }
+    }
+
+    #[cold]
+    fn look_up(index: usize) -> usize {
+        FUNCTIONS.iter().for_each(|function| _ = function.get());
+        FUNCTIONS[index].get()
+    }
+}
+
+macro_rules! glibc_fn {
+    ($($index:literal: fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?;)*) => {$(
+        /// # Safety
+        /// As the C function of this name.
+        #[inline]
+        pub unsafe fn $name($($arg: $ty),*) $(-> $ret)? {
+            let function: unsafe extern "C" fn($($ty),*) $(-> $ret)? =
+                // SAFETY: the address is that of glibc's function of this name, whose signature this is.
+                unsafe { core::mem::transmute::<usize, _>(glibc::address::<$index>()) };
+            // SAFETY: by contract.
+            unsafe { function($($arg),*) }
+        }
+    )*};
+}
+
+glibc_fn! {
+    0: fn __libc_free(old: *mut c_void);
+    1: fn __libc_malloc(size: usize) -> *mut c_void;
+    2: fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    3: fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
+    4: fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+    5: fn malloc_usable_size(memory: *mut c_void) -> usize;
 }
 
 /// # Safety
@@ -221,4 +275,13 @@ pub fn environment(name: &CStr) -> Option<&'static CStr> {
 pub fn set_errno(value: c_int) {
     // SAFETY: glibc returns the calling thread's own errno.
     unsafe { *libc::__errno_location() = value };
+}
+
+/// Bytes of a block that is allocated. The exported function answers, which knows blocks at stable addresses, too.
+///
+/// # Safety
+/// `memory` is what an allocation function returned, and has not been released.
+pub unsafe fn usable_size(memory: usize) -> usize {
+    // SAFETY: by contract.
+    unsafe { libc::malloc_usable_size(memory as *mut c_void) }
 }

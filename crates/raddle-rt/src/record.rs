@@ -3,8 +3,8 @@
 //! No lock is shared between threads here. A thread fills its own slot; only when the slot is full does it look for
 //! another one, by compare-exchange, and waits if the collector has fallen too far behind.
 
-use crate::thread::{Frame, Thread};
-use crate::{detect, init, message, real};
+use crate::thread::{Reader, Thread};
+use crate::{message, real, run};
 use core::sync::atomic::{Ordering, compiler_fence};
 use raddle_wire::record::RECORD_BYTES;
 use raddle_wire::region::{
@@ -20,34 +20,28 @@ const PUSH_RECORDS_MAX: usize = 256;
 const BACK_PRESSURE_WAIT_US: u64 = 10_000;
 
 #[inline]
-fn write(thread: &mut Thread, record: Record) {
+fn write(thread: &Thread, record: Record) {
+    let at = thread.records.next.get();
     // SAFETY: `reserve` made room; the cursor is inside the thread's own slot.
     unsafe {
-        (&raw mut (*thread.cursor).word1).write_volatile(record.word1);
+        (&raw mut (*at).word1).write_volatile(record.word1);
         compiler_fence(Ordering::Release);
-        (&raw mut (*thread.cursor).word0).write_volatile(record.word0);
-        thread.cursor = thread.cursor.add(1);
+        (&raw mut (*at).word0).write_volatile(record.word0);
+        thread.records.next.set(at.add(1));
     }
 }
 
 /// Makes room for `count` records. False when recording has ended.
 #[inline]
-fn reserve(thread: &mut Thread, count: usize) -> bool {
-    let room = (thread.cursor_end as usize - thread.cursor as usize) / RECORD_BYTES;
+fn reserve(thread: &Thread, count: usize) -> bool {
+    let room = (thread.records.end.get() as usize - thread.records.next.get() as usize) / RECORD_BYTES;
     room >= count || next_slot(thread)
-}
-
-/// Brings the reader's copy of the call stack up to date, and that of the detector's history.
-pub fn bring_stack_up_to_date(thread: &mut Thread) -> bool {
-    (thread.stack_low == thread.stack_known && thread.stack_top == thread.stack_known) || write_stack(thread)
 }
 
 /// Brings the reader's copy of the call stack up to date and makes room for one event.
 #[inline]
-fn begin(thread: &mut Thread) -> bool {
-    if (thread.stack_low != thread.stack_known || thread.stack_top != thread.stack_known)
-        && !write_stack(thread)
-    {
+fn begin(thread: &Thread) -> bool {
+    if !thread.calls.is_known_to(Reader::Recorder) && !write_stack(thread) {
         return false;
     }
     reserve(thread, EVENT_RECORDS_MAX)
@@ -55,54 +49,43 @@ fn begin(thread: &mut Thread) -> bool {
 
 #[cold]
 #[inline(never)]
-fn write_stack(thread: &mut Thread) -> bool {
-    if thread.stack_low < thread.stack_known {
+fn write_stack(thread: &Thread) -> bool {
+    let changes = thread.calls.changes_for(Reader::Recorder);
+    if let Some(depth) = changes.cut_to {
         if !reserve(thread, 1) {
             return false;
         }
-        // SAFETY: both point into the same stack.
-        let depth = unsafe { thread.stack_low.offset_from(thread.stack_base) } as u64;
-        write(thread, Record::new(Tag::Pop, 0, 0, depth));
-        if detect::on() {
-            detect::history::pop(thread, depth);
-        }
-        thread.stack_known = thread.stack_low;
+        write(thread, Record::new(Tag::Pop, 0, 0, depth as u64));
     }
-    while thread.stack_known < thread.stack_top {
-        let frames = (thread.stack_top as usize - thread.stack_known as usize) / size_of::<Frame>();
-        let now = frames.min(PUSH_RECORDS_MAX);
+    let mut at = changes.first_new;
+    while at < changes.depth {
+        let now = (changes.depth - at).min(PUSH_RECORDS_MAX);
         if !reserve(thread, now) {
             return false;
         }
-        for _ in 0..now {
-            // SAFETY: below the top of the stack.
-            let pc = unsafe { (*thread.stack_known).pc };
-            write(thread, Record::new(Tag::Push, 0, pc, 0));
-            if detect::on() {
-                detect::history::push(thread, pc);
-            }
-            // SAFETY: at most the top.
-            thread.stack_known = unsafe { thread.stack_known.add(1) };
+        for depth in at..at + now {
+            write(thread, Record::new(Tag::Push, 0, thread.calls.pc_at(depth), 0));
         }
+        at += now;
     }
-    thread.stack_low = thread.stack_top;
+    thread.calls.told(Reader::Recorder);
     true
 }
 
-pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize) {
     if begin(thread) {
         write(thread, Record::new(Tag::Access, aux, pc, address as u64));
     }
 }
 
-pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+pub fn range(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
     if begin(thread) {
         write(thread, Record::new(Tag::Range, aux, pc, address as u64));
         write(thread, Record::new(Tag::Ext, 0, 0, bytes as u64));
     }
 }
 
-pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: u64, argument: u64) {
+pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: u64, argument: u64) {
     if begin(thread) {
         let sequence = next_sequence();
         write(thread, Record::new(Tag::Sync, op as u8, pc, object));
@@ -111,7 +94,7 @@ pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: u64, argument: u64
 }
 
 /// Text that belongs to the event just written.
-pub fn text(thread: &mut Thread, bytes: &[u8]) {
+pub fn text(thread: &Thread, bytes: &[u8]) {
     const TEXT_BYTES: usize = 14;
     let bytes = &bytes[..bytes.len().min(TEXT_BYTES * 64)];
     let mut rest = bytes;
@@ -146,7 +129,7 @@ pub struct AtomicEvent {
     pub wide: bool,
 }
 
-pub fn atomic(thread: &mut Thread, event: &AtomicEvent) {
+pub fn atomic(thread: &Thread, event: &AtomicEvent) {
     if begin(thread) {
         write(thread, Record::new(Tag::Atomic, event.aux, event.pc, event.address as u64));
         write(thread, Record::new(Tag::Ext, 0, event.flags, event.sequence));
@@ -160,13 +143,13 @@ pub fn atomic(thread: &mut Thread, event: &AtomicEvent) {
 }
 
 /// A place in the global order for what follows: memory changes hands only through its allocation and its release.
-fn mark(thread: &mut Thread, pc: u64) {
+fn mark(thread: &Thread, pc: u64) {
     let sequence = next_sequence();
     write(thread, Record::new(Tag::Sync, SyncOp::Other as u8, pc, 0));
     write(thread, Record::new(Tag::Ext, 0, 0, sequence));
 }
 
-pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+pub fn alloc(thread: &Thread, pc: u64, address: usize, bytes: usize) {
     if begin(thread) {
         mark(thread, pc);
         write(thread, Record::new(Tag::Alloc, 0, pc, address as u64));
@@ -174,7 +157,7 @@ pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
     }
 }
 
-pub fn free(thread: &mut Thread, pc: u64, address: usize) {
+pub fn free(thread: &Thread, pc: u64, address: usize) {
     if begin(thread) {
         mark(thread, pc);
         write(thread, Record::new(Tag::Free, 0, pc, address as u64));
@@ -182,7 +165,7 @@ pub fn free(thread: &mut Thread, pc: u64, address: usize) {
 }
 
 pub fn next_sequence() -> u64 {
-    init::header().map_or(0, |header| header.sequence.fetch_add(1, Ordering::SeqCst))
+    run::header().map_or(0, |header| header.sequence.fetch_add(1, Ordering::SeqCst))
 }
 
 fn slot_header(header: &Header, index: u32) -> &SlotHeader {
@@ -192,49 +175,50 @@ fn slot_header(header: &Header, index: u32) -> &SlotHeader {
 }
 
 /// Hands the current slot to the collector.
-pub fn close_slot(thread: &mut Thread) {
-    let Some(header) = init::header() else { return };
-    if thread.cursor.is_null() {
+pub fn close_slot(thread: &Thread) {
+    let Some(header) = run::header() else { return };
+    if thread.records.next.get().is_null() {
         return;
     }
-    let slot = slot_header(header, thread.slot);
-    let left = (thread.cursor_end as usize - thread.cursor as usize) / RECORD_BYTES;
+    let slot = slot_header(header, thread.records.slot.get());
+    let left = (thread.records.end.get() as usize - thread.records.next.get() as usize) / RECORD_BYTES;
     let used = (SLOT_RECORDS - left) as u32;
     slot.records.store(used, Ordering::Relaxed);
     header.pending.fetch_add(1, Ordering::Relaxed);
     slot.state.store(slot_state::FULL, Ordering::Release);
     header.filled.fetch_add(1, Ordering::Release);
     real::futex_wake(&header.filled, 1);
-    thread.cursor = core::ptr::null_mut();
-    thread.cursor_end = core::ptr::null_mut();
+    thread.records.next.set(core::ptr::null_mut());
+    thread.records.end.set(core::ptr::null_mut());
 }
 
 #[cold]
 #[inline(never)]
-fn next_slot(thread: &mut Thread) -> bool {
-    let Some(header) = init::header() else { return false };
+fn next_slot(thread: &Thread) -> bool {
+    let Some(header) = run::header() else { return false };
     close_slot(thread);
     loop {
         if header.pending.load(Ordering::Relaxed) < header.pending_max
             && let Some(index) = take_slot(header)
         {
             let slot = slot_header(header, index);
-            slot.thread.store(thread.index, Ordering::Relaxed);
-            slot.ordinal.store(thread.slot_ordinal, Ordering::Relaxed);
-            slot.image.store(init::image(), Ordering::Relaxed);
-            thread.slot = index;
-            thread.slot_ordinal += 1;
+            slot.thread.store(thread.index(), Ordering::Relaxed);
+            slot.ordinal.store(thread.records.ordinal.get(), Ordering::Relaxed);
+            slot.image.store(run::image(), Ordering::Relaxed);
+            thread.records.slot.set(index);
+            thread.records.ordinal.set(thread.records.ordinal.get() + 1);
             header.slots_high.fetch_max(index + 1, Ordering::Relaxed);
             let base = core::ptr::from_ref(header) as usize;
             let start = base + SLOTS_OFFSET + index as usize * SLOT_BYTES;
-            thread.cursor = start as *mut Record;
-            thread.cursor_end = (start + SLOT_BYTES) as *mut Record;
+            thread.records.next.set(start as *mut Record);
+            thread.records.end.set((start + SLOT_BYTES) as *mut Record);
             return true;
         }
         let seen = header.emptied.load(Ordering::Acquire);
         if !real::process_exists(header.collector_pid) {
             message::warning(format_args!("the recording process is gone; the program goes on unrecorded"));
-            init::stop_observing();
+            run::stop();
+            thread.access.enabled.set(0);
             return false;
         }
         real::futex_wait(&header.emptied, seen, Some(BACK_PRESSURE_WAIT_US));

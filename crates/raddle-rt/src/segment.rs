@@ -12,32 +12,32 @@ use raddle_hb::segment::SegmentTable;
 static TABLE: Spin<SegmentTable> = Spin::new(SegmentTable::new());
 
 /// Gives the thread a slot, if there is one.
-pub fn attach(thread: &mut Thread) {
+pub fn attach(thread: &Thread) {
     if detect::on() {
         return detect::slots::attach(thread);
     }
     let first = TABLE.lock().attach(shadow::wipe);
-    thread.enter_segment(first);
+    thread.access.enter(first);
 }
 
-pub fn detach(thread: &mut Thread) {
+pub fn detach(thread: &Thread) {
     if detect::on() {
         return detect::slots::detach(thread);
     }
-    if thread.sid != 0 {
-        TABLE.lock().detach(thread.current_segment());
-        thread.enter_segment(Segment::NONE);
+    if thread.access.has_slot() {
+        TABLE.lock().detach(thread.access.current());
+        thread.access.enter(Segment::NONE);
     }
 }
 
 /// The thread has synchronised: a new segment begins.
 #[inline]
-pub fn advance(thread: &mut Thread) {
+pub fn advance(thread: &Thread) {
     if detect::on() {
         return detect::slots::advance(thread);
     }
-    if let Some(next) = thread.current_segment().next() {
-        return thread.enter_segment(next);
+    if let Some(next) = thread.access.current().next() {
+        return thread.access.enter(next);
     }
     detach(thread);
     attach(thread);

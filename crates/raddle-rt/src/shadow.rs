@@ -110,30 +110,30 @@ pub fn redundant_cells(base: usize, address: usize, cells: usize, entry: u32, re
 ///
 /// `mask` are the bytes of the cell, `read` is [`READ`] or 0.
 #[inline]
-pub fn note(thread: &mut Thread, address: usize, mask: u32, read: u32) -> bool {
-    if thread.sid == 0 {
+pub fn note(thread: &Thread, address: usize, mask: u32, read: u32) -> bool {
+    if !thread.access.has_slot() {
         return true;
     }
-    let cell = cell(thread.shadow_base, address);
-    let entry = thread.segment | mask | read;
+    let cell = cell(thread.access.shadow_base.get(), address);
+    let entry = thread.access.segment.get() | mask | read;
     // A write covers a read: whatever conflicts with the read conflicts with the write.
     put(thread, cell, entry, &compare(cell, entry))
 }
 
 /// The same for all bytes of a cell.
 #[inline]
-pub fn note_whole(thread: &mut Thread, address: usize, read: u32) -> bool {
-    if thread.sid == 0 {
+pub fn note_whole(thread: &Thread, address: usize, read: u32) -> bool {
+    if !thread.access.has_slot() {
         return true;
     }
-    let cell = cell(thread.shadow_base, address);
-    let entry = thread.segment | 0xff | read;
+    let cell = cell(thread.access.shadow_base.get(), address);
+    let entry = thread.access.segment.get() | 0xff | read;
     put(thread, cell, entry, &compare_whole(cell, entry, read))
 }
 
 #[inline(always)]
-fn put(thread: &mut Thread, cell: &Cell, entry: u32, lanes: &raddle_hb::Lanes) -> bool {
-    match raddle_hb::cell::place_of_news(lanes, || thread.next_random()) {
+fn put(thread: &Thread, cell: &Cell, entry: u32, lanes: &raddle_hb::Lanes) -> bool {
+    match raddle_hb::cell::place_of_news(lanes, || thread.access.next_random()) {
         Some(place) => {
             cell.set(place, entry);
             true

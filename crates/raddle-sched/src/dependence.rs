@@ -20,6 +20,22 @@ pub const REENTERS: u8 = 2;
 pub const FINAL: u8 = 4;
 /// An atomic update whose order among updates of its like does not matter to the program (asked for by the user).
 pub const COMMUTES: u8 = 8;
+/// The thread has tried the same several times, and nothing has changed: it waits in a loop ([`crate::waiting_loop`]).
+pub const SPINS: u8 = 16;
+
+/// What is known about a request besides its kind and its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Detail {
+    pub flags: u8,
+    /// Bytes of the object, for accesses.
+    pub bytes: u32,
+    /// The mutex of a wait, the value of a semaphore, how many a barrier waits for.
+    pub second: u64,
+}
+
+impl Detail {
+    pub const NONE: Detail = Detail { flags: 0, bytes: 0, second: 0 };
+}
 
 /// What a thread is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -51,9 +67,24 @@ impl Operation {
         Operation { kind: word as u8, flags: (word >> 8) as u8, bytes: (word >> 32) as u32, object, second }
     }
 
+    /// An operation of which everything is known that was told with its request.
+    pub const fn with(kind: u8, object: u64, detail: Detail) -> Operation {
+        Operation { kind, flags: detail.flags, bytes: detail.bytes, object, second: detail.second }
+    }
+
+    /// Kind, flags and size in one word, as journals have them.
+    pub const fn word(&self) -> u64 {
+        self.pack()[2]
+    }
+
     fn overlaps(&self, other: &Operation) -> bool {
         self.object < other.object + u64::from(other.bytes.max(1))
             && other.object < self.object + u64::from(self.bytes.max(1))
+    }
+
+    /// Does it change nothing, wherever it is performed?
+    pub const fn only_looks(&self) -> bool {
+        reads_only(self.kind)
     }
 
     /// Does it act on the lock at this address?

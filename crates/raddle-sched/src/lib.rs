@@ -48,12 +48,15 @@
 //!
 //! # Enabling
 //!
-//! What blocks is not decided here: an operation is tried in its turn, and its thread set aside with the object that it waits
-//! for. It is enabled again when that object is released. A timed operation is always enabled: given its turn it may give up.
+//! The rule is the table's ([`raddle_wire::Demand`]). For conditions, barriers and ends of threads the facts are known here, and the
+//! rule is asked here. What a mutex or a semaphore lets happen, only the object itself knows: an operation on it is tried in its
+//! turn, and its thread set aside with the object that it waits for. It is enabled again when that object is released. A timed operation is always enabled: given its turn it may give up.
 //! When nobody is enabled and nobody is outside, the threads that are set aside are a deadlock; a cycle of threads that
 //! wait for each other's mutexes or ends is one even while others run.
 
 #![no_std]
+// A match over operations names them or their kinds, so that a new line of the table stops the compiler where it matters.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod dependence;
 pub mod effects;
@@ -63,9 +66,11 @@ pub mod replay;
 pub mod roster;
 pub mod sched;
 pub mod strategy;
+pub mod tokens;
 pub mod view;
+pub mod waiting_loop;
 
-pub use dependence::Operation;
+pub use dependence::{Detail, Operation};
 pub use effects::{Conclusion, Effects};
 pub use random::Random;
 pub use replay::{ParkedAccess, Replay};

@@ -5,6 +5,8 @@
 
 use crate::roster::{Phase, ThreadIx};
 use crate::sched::{Outside, Sched};
+use crate::strategy::Strategy;
+use raddle_wire::{Situation, StepKind};
 
 /// Barriers that may be in use at once. Further ones let everybody pass.
 pub(crate) const BARRIERS_MAX: usize = 256;
@@ -49,12 +51,16 @@ impl Sched<'_> {
         entry.waits_on = on;
         entry.woken = false;
         entry.ticket = ticket;
+        entry.waits_since = ticket;
     }
 
     /// Has the thread's wait been answered? Ends the wait if so, or if `give_up`.
     pub fn signalled(&mut self, me: ThreadIx, give_up: bool) -> bool {
+        if self.strategy.is_exhaustive() {
+            return self.take_signal(me, give_up);
+        }
         let entry = &mut self.roster[me];
-        let woken = entry.woken;
+        let woken = StepKind::Wake.demand().is_met(Situation::waiter(entry.woken));
         if woken || give_up {
             entry.waits_on = 0;
             entry.woken = false;
@@ -64,6 +70,9 @@ impl Sched<'_> {
 
     /// Wakes up to `count` threads that wait on `on`; how many there were. Which of them is the schedule's choice, or chance.
     pub fn signal(&mut self, on: usize, count: usize) -> usize {
+        if self.strategy.is_exhaustive() {
+            return self.leave_signals(on, count);
+        }
         let mut woken = 0;
         while woken < count {
             let waits = |ix: &ThreadIx| self.roster[*ix].waits_on == on && !self.roster[*ix].woken;
@@ -87,6 +96,32 @@ impl Sched<'_> {
             woken += 1;
         }
         woken
+    }
+
+    /// Leaves up to `count` signals for those who wait on `on`: whoever of them goes first takes one ([`crate::tokens`]).
+    fn leave_signals(&mut self, on: usize, count: usize) -> usize {
+        self.tickets += 1;
+        let waiters = self.roster.living_entries().filter(|entry| entry.waits_on == on).count();
+        let left = self.signals.leave(on, self.tickets, count, waiters);
+        self.release(on);
+        left
+    }
+
+    /// Takes a signal if there is one for the thread. Ends its wait if so, or if `give_up`.
+    fn take_signal(&mut self, me: ThreadIx, give_up: bool) -> bool {
+        let (on, since) = (self.roster[me].waits_on, self.roster[me].waits_since);
+        let taken = on != 0 && self.signals.take(on, since);
+        if taken || give_up {
+            self.roster[me].waits_on = 0;
+            let roster = &self.roster;
+            self.signals.keep_answerable(on, |time| {
+                roster
+                    .living_entries()
+                    .filter(|entry| entry.waits_on == on && entry.waits_since < time)
+                    .count()
+            });
+        }
+        taken
     }
 
     /// A thread is cancelled. One that waits where that ends the wait is enabled.
@@ -121,6 +156,11 @@ impl Sched<'_> {
         }
     }
 
+    /// How many threads the barrier waits for.
+    pub fn barrier_count(&mut self, address: usize) -> u32 {
+        self.barrier(address).map_or(0, |barrier| barrier.count)
+    }
+
     /// A thread enters a barrier: its generation, and whether the thread was the last one.
     pub fn arrive_barrier(&mut self, address: usize) -> (u32, bool) {
         let Some(barrier) = self.barrier(address) else { return (0, true) };
@@ -136,6 +176,7 @@ impl Sched<'_> {
     }
 
     pub fn barrier_passed(&mut self, address: usize, generation: u32) -> bool {
-        self.barrier(address).is_none_or(|barrier| barrier.generation != generation)
+        let round_over = self.barrier(address).is_none_or(|barrier| barrier.generation != generation);
+        StepKind::BarrierExit.demand().is_met(Situation::waiter(round_over))
     }
 }

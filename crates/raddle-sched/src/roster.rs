@@ -5,8 +5,10 @@
 //! The memory is the caller's: a runtime has a large table that starts as zeroes and costs nothing until it is touched.
 
 use crate::Request;
+use crate::dependence::Operation;
 use crate::replay::ParkedAccess;
 use crate::strategy::Note;
+use crate::waiting_loop::WaitingLoop;
 use core::ops::{Index, IndexMut};
 use raddle_wire::step;
 
@@ -68,11 +70,16 @@ pub struct Entry {
     /// Stop points that concern it, as bits.
     pub stops: u32,
     pub request: Request,
+    /// The request with everything that is known about it.
+    pub operation: Operation,
+    pub(crate) waiting_loop: WaitingLoop,
     /// Found on a cycle of waiting threads.
     pub(crate) on_cycle: bool,
     /// Condition variable or futex word that the thread waits on, and whether it has been woken.
     pub(crate) waits_on: usize,
     pub(crate) woken: bool,
+    /// When it began to wait, on the clock of tickets.
+    pub(crate) waits_since: u64,
     /// Which arrival this was: who came first goes first.
     pub(crate) ticket: u64,
     pub(crate) cancelled: bool,
@@ -80,6 +87,10 @@ pub struct Entry {
     pub(crate) lost: bool,
     /// The operation of this turn did not succeed.
     pub(crate) failed: bool,
+    /// The operation of this turn left its object as it was.
+    pub(crate) unchanged: bool,
+    /// It has come to a new operation, and nobody has asked which.
+    pub(crate) is_news: bool,
     /// The turn under way has been written down already.
     pub(crate) noted: bool,
     /// The thread let others go first.
@@ -98,13 +109,18 @@ impl Entry {
         steps: 0,
         stops: 0,
         request: Request { kind: step::NONE, object: 0, pc: 0 },
+        operation: Operation::new(step::NONE, 0),
+        waiting_loop: WaitingLoop::NONE,
         on_cycle: false,
         waits_on: 0,
         woken: false,
+        waits_since: 0,
         ticket: 0,
         cancelled: false,
         lost: false,
         failed: false,
+        unchanged: false,
+        is_news: false,
         noted: false,
         yielded: false,
         schedule_thread: u32::MAX,
@@ -137,6 +153,11 @@ impl Entry {
         self.failed
     }
 
+    /// Did the operation of the turn that is being finished leave its object as it was?
+    pub fn is_unchanged(&self) -> bool {
+        self.unchanged
+    }
+
     /// Has the turn under way been written down already?
     pub fn is_noted(&self) -> bool {
         self.noted
@@ -146,6 +167,7 @@ impl Entry {
     #[inline]
     pub fn eligible(&self) -> bool {
         matches!(self.phase, Phase::Running | Phase::Waiting | Phase::AsideTimed | Phase::Acting)
+            && !self.waiting_loop.waits()
     }
 
     /// Does its operation wait for something?

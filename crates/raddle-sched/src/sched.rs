@@ -1,14 +1,17 @@
 //! The scheduler: turns, and the choice of who has the next.
 
+use crate::dependence::{Detail, Operation, SPINS};
 use crate::effects::{Conclusion, Effects};
 use crate::objects::{BARRIERS_MAX, Barrier};
 use crate::random::Random;
 use crate::replay::Replay;
 use crate::roster::{Entry, Phase, Roster, Tables, ThreadIx};
 use crate::strategy::{AnyStrategy, Note, OpenTurn, Served, Strategy};
+use crate::tokens::Tokens;
 use crate::view::{Progress, Tools, View};
+use crate::waiting_loop::ENDLESS_ROUNDS;
 use crate::{Request, join_token};
-use raddle_wire::{Demand, StepKind, step};
+use raddle_wire::{Demand, Situation, StepKind, step};
 
 /// What the scheduler asks about the world outside of it. Answers must not change while the scheduler's lock is held.
 pub trait Outside {
@@ -37,6 +40,7 @@ pub struct Arrival<'a> {
     pub request: Request,
     /// Visible operations that it has done.
     pub steps: u32,
+    pub detail: Detail,
     /// It has yielded or slept since its last turn. Taken back once somebody else has been let go first.
     pub yields: &'a mut bool,
 }
@@ -74,6 +78,8 @@ pub struct Sched<'t> {
     pub effects: Effects,
     pub(crate) one_at_a_time: bool,
     pub(crate) barriers: [Barrier; BARRIERS_MAX],
+    /// Signals that nobody has taken yet, in an exhaustive search.
+    pub(crate) signals: Tokens,
 }
 
 impl<'t> Sched<'t> {
@@ -91,6 +97,7 @@ impl<'t> Sched<'t> {
             effects: Effects::NONE,
             one_at_a_time: false,
             barriers: [const { Barrier::NONE }; BARRIERS_MAX],
+            signals: Tokens::NONE,
         }
     }
 
@@ -181,6 +188,12 @@ impl<'t> Sched<'t> {
         let entry = &mut self.roster[me];
         entry.request = arrival.request;
         entry.steps = arrival.steps;
+        entry.operation =
+            Operation::with(arrival.request.kind, arrival.request.object as u64, arrival.detail);
+        if matches!(arrival.request.kind, step::START | step::END) {
+            // Threads are the objects of these, and all have the same number here.
+            entry.operation.object = entry.path;
+        }
         if !entry.is_aside() {
             // A thread that is woken for its turn comes by here again: its operation is not a new one.
             let is_new = entry.phase != Phase::Waiting;
@@ -189,6 +202,14 @@ impl<'t> Sched<'t> {
             entry.ticket = ticket;
             if is_new {
                 self.strategy.arrived(&mut self.tools, me);
+            }
+            let entry = &mut self.roster[me];
+            if is_new && self.strategy.is_exhaustive() {
+                entry.waiting_loop.arrive(&entry.operation, entry.request.pc);
+                entry.is_news = true;
+            }
+            if entry.waiting_loop.is_repeating() {
+                entry.operation.flags |= SPINS;
             }
         }
         if self.replay.active() {
@@ -207,7 +228,7 @@ impl<'t> Sched<'t> {
                 OpenTurn::StaysOpen => {}
             }
         }
-        if self.chosen == me && core::mem::take(arrival.yields) {
+        if self.chosen == me && core::mem::take(arrival.yields) && !self.strategy.is_exhaustive() {
             // It has yielded or slept since its last turn: somebody else goes, if anybody can. Only now, because what
             // others may choose from must not depend on how far this thread has come by itself.
             self.let_others_go(me);
@@ -221,6 +242,12 @@ impl<'t> Sched<'t> {
             return Grant::Go;
         }
         Grant::Wait
+    }
+
+    /// What the thread has come to, if it has just come to it and a search wants to know.
+    pub fn take_news(&mut self, me: ThreadIx) -> Option<Operation> {
+        let entry = &mut self.roster[me];
+        core::mem::take(&mut entry.is_news).then_some(entry.operation)
     }
 
     /// The thread goes after everybody else who can go. When all have yielded, a new round begins: whoever yields would
@@ -289,7 +316,10 @@ impl<'t> Sched<'t> {
         }
         entry.steps = steps;
         let failed = core::mem::take(&mut entry.failed);
-        if !core::mem::take(&mut entry.noted) {
+        if self.strategy.is_exhaustive() {
+            self.note_progress(me, failed);
+        }
+        if !core::mem::take(&mut self.roster[me].noted) {
             self.note_turn(me, failed, steps);
         }
         let again = self.progress.last == me;
@@ -314,6 +344,30 @@ impl<'t> Sched<'t> {
         self.choose(outside);
     }
 
+    /// Others that wait in loops for what this operation has changed look again.
+    fn note_progress(&mut self, me: ThreadIx, failed: bool) {
+        let entry = &mut self.roster[me];
+        let (operation, pc) = (entry.operation, entry.request.pc);
+        let idle = failed || core::mem::take(&mut entry.unchanged) || operation.only_looks();
+        entry.waiting_loop.finish(&operation, pc, idle);
+        if !idle {
+            self.roster.for_each(|ix, entry| {
+                if ix != me {
+                    entry.waiting_loop.hear(&operation);
+                }
+            });
+        }
+    }
+
+    /// The operation of this turn left its object as it was.
+    pub fn note_unchanged(&mut self, me: ThreadIx) {
+        self.roster[me].unchanged = true;
+    }
+
+    pub fn is_exhaustive(&self) -> bool {
+        self.strategy.is_exhaustive()
+    }
+
     /// The operation would block: somebody else's turn. True when the thread has been cancelled.
     pub fn set_aside(&mut self, me: ThreadIx, timed: bool, outside: &impl Outside) -> bool {
         let entry = &self.roster[me];
@@ -326,7 +380,10 @@ impl<'t> Sched<'t> {
             return false;
         }
         self.roster[me].phase = if timed { Phase::AsideTimed } else { Phase::Aside };
-        self.check_cycle(me, outside);
+        if !self.strategy.is_exhaustive() {
+            // Otherwise others go on first: when a cycle is seen would depend on who tries what, which is no turn.
+            self.check_cycle(me, outside);
+        }
         if !self.is_over() {
             self.choose(outside);
         }
@@ -337,6 +394,10 @@ impl<'t> Sched<'t> {
     pub fn times_out(&mut self, me: ThreadIx) -> bool {
         if self.replay.active() {
             return false;
+        }
+        if self.strategy.is_exhaustive() {
+            // That it waits longer is the same as being chosen later.
+            return true;
         }
         let others = self
             .roster
@@ -383,7 +444,11 @@ impl<'t> Sched<'t> {
             }
             Served::ByPick => {}
         }
-        let skip_yielded = self.roster.living_entries().any(|entry| entry.eligible() && !entry.yielded);
+        if self.strategy.is_exhaustive() {
+            self.let_loops_go();
+        }
+        let skip_yielded = !self.strategy.is_bound()
+            && self.roster.living_entries().any(|entry| entry.eligible() && !entry.yielded);
         let mut view =
             View { roster: &self.roster, progress: self.progress, skip_yielded, candidate_count: 0 };
         let (mut first, mut count) = (ThreadIx::NOBODY, 0);
@@ -403,14 +468,49 @@ impl<'t> Sched<'t> {
             _ => self.strategy.pick(&view, &mut self.tools),
         };
         self.strategy.chosen(&view, &mut self.tools, best);
+        if self.strategy.is_exhaustive() {
+            self.roster.for_each(|ix, entry| {
+                if ix != best {
+                    entry.waiting_loop.stay();
+                }
+            });
+        }
         self.chosen = best;
         self.wake(best);
+    }
+
+    /// When nobody else can go, threads that wait in loops do: a loop may be finite. Those that have made the fewest rounds in
+    /// that way, unless a prefix says who: one that never ends must not keep the others from theirs.
+    fn let_loops_go(&mut self) {
+        if self.roster.living_entries().any(Entry::eligible) {
+            return;
+        }
+        let waiting = self.roster.living_entries().filter(|entry| entry.waiting_loop.waits());
+        let Some(fewest) = waiting.map(|entry| entry.waiting_loop.alone()).min() else { return };
+        if fewest >= ENDLESS_ROUNDS {
+            return self.conclude(Conclusion::Stuck);
+        }
+        let is_bound = self.strategy.is_bound();
+        self.roster.for_each(|_, entry| {
+            if is_bound || entry.waiting_loop.alone() == fewest {
+                entry.waiting_loop.go_on();
+            }
+        });
     }
 
     fn nobody_can_go(&mut self, outside: &impl Outside) {
         let outside_busy = outside.expects_signal()
             || self.roster.living_entries().any(|entry| matches!(entry.phase, Phase::Away | Phase::Parked));
         let waiting = self.roster.living_entries().any(|entry| entry.phase == Phase::Aside);
+        if waiting && !outside_busy && self.strategy.is_exhaustive() {
+            for at in 0..self.roster.live_count() {
+                let Some(ix) = self.roster.living().nth(at) else { break };
+                self.check_cycle(ix, outside);
+                if self.is_over() {
+                    return;
+                }
+            }
+        }
         if waiting && !outside_busy {
             self.conclude(Conclusion::Deadlock { on_cycle: false });
         }
@@ -534,7 +634,8 @@ impl<'t> Sched<'t> {
 
     /// Has the thread with this number ended? It exists, because somebody asks.
     pub fn has_ended(&self, index: u32) -> bool {
-        !self.roster.living_entries().any(|entry| entry.index == index)
+        let lives = self.roster.living_entries().any(|entry| entry.index == index);
+        StepKind::Join.demand().is_met(Situation::thread(true, !lives))
     }
 
     /// Can the turn lie open under this strategy, so that those who wait have to look for it?

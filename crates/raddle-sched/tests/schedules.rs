@@ -193,7 +193,12 @@ impl Outside for World {
 
 fn request(kind: u8, object: usize) -> Arrival<'static> {
     // One that nobody else looks at.
-    Arrival { request: Request { kind, object, pc: 0 }, steps: 0, yields: Box::leak(Box::new(false)) }
+    Arrival {
+        request: Request { kind, object, pc: 0 },
+        steps: 0,
+        detail: raddle_sched::Detail::NONE,
+        yields: Box::leak(Box::new(false)),
+    }
 }
 
 /// Some threads that all exist, under a strategy.

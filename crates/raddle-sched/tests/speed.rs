@@ -65,7 +65,8 @@ fn turns(which: u32, count: u64) -> u64 {
             }
             let (kind, object) = wishes[thread];
             let request = Request { kind, object, pc: 0 };
-            let arrival = Arrival { request, steps: 0, yields: &mut false };
+            let arrival =
+                Arrival { request, steps: 0, detail: raddle_sched::Detail::NONE, yields: &mut false };
             if sched.arrive(ix, arrival, &Nothing) != Grant::Go {
                 continue;
             }

@@ -22,6 +22,7 @@
 use crate::event::{Event, Op};
 use crate::ids::{ObjectId, ThreadIx};
 use crate::model::EventIx;
+use crate::ops_beside;
 use rustc_hash::FxHashMap;
 
 /// A wait of an instance.
@@ -98,7 +99,7 @@ impl Conditions {
                 Op::WaitFailed { cond, .. } => {
                     state.entry(cond).or_default().stop_waiting(event.thread);
                 }
-                _ => {}
+                ops_beside!(Condition) => {}
             }
         }
         conditions

@@ -13,13 +13,13 @@
 //! A program can replace itself by `exec`. Addresses and program counters of the new image have nothing to do with
 //! those of the old one, so that those of image n > 0 carry n in their upper 16 bits, here and in the module table.
 
-use crate::encode::{INIT_BARRIER, INIT_SEMAPHORE};
-use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Order, Patience};
+use crate::event::{AccessFlags, AtomicKind, Event, Op, Order, has_text};
 use crate::file::codec::RecordSink;
 use crate::file::meta::LocationKind;
 use crate::ids::{Addr, ContextIx, LocationIx, ObjectId, TextIx, ThreadIx};
+use crate::payload::WordReader;
 use crate::tables::{Location, Tables};
-use raddle_wire::record::{LOW48, Record, SyncOp, Tag, access, atomic, lock};
+use raddle_wire::record::{LOW48, Record, SyncOp, Tag, access, atomic};
 
 /// Deepest stack that is kept; calls beyond it are counted, not kept.
 pub const STACK_DEPTH_MAX: usize = 1 << 16;
@@ -173,14 +173,6 @@ impl ThreadDecoder {
     #[inline(always)]
     fn keep_calls(&mut self) -> u32 {
         std::mem::replace(&mut self.kept_calls, self.stack.len() as u32)
-    }
-
-    fn addr(&self, word: u64) -> Addr {
-        Addr(if self.image == 0 { word } else { in_image(self.image, word) })
-    }
-
-    fn object(&self, word: u64) -> ObjectId {
-        ObjectId(self.addr(word).0)
     }
 
     fn intern_location(&self, pc: u64, tables: &mut Tables) -> LocationIx {
@@ -337,112 +329,25 @@ impl ThreadDecoder {
     /// Hands out a synchronisation event, or keeps it until its text is complete. False if it makes no sense.
     fn sync(&mut self, event: Unfinished, arg: u64, out: &mut ThreadEvents) -> bool {
         let mark = Mark { sequence: event.sequence, start: out.len() };
-        let op = match event.op {
-            SyncOp::ProcessExec
-            | SyncOp::Custom
-            | SyncOp::AtomicBegin
-            | SyncOp::AtomicEnd
-            | SyncOp::ThreadName => {
-                self.unfinished = Some(event);
-                return true;
-            }
-            // Not events: a place in the global order, and nothing more.
-            SyncOp::ModuleLoad | SyncOp::Other => {
-                out.marks.push(mark);
-                return true;
-            }
-            // The main thread has no parent that could have forked it.
-            SyncOp::Start if self.thread == ThreadIx::MAIN => {
-                out.marks.push(mark);
-                return true;
-            }
-            _ => match self.sync_op(event.op, event.object, arg) {
-                Some(op) => op,
-                None => return false,
-            },
+        if has_text(event.op) {
+            self.unfinished = Some(event);
+            return true;
+        }
+        // Not events: a place in the global order, and nothing more.
+        let mark_alone = matches!(event.op, SyncOp::ModuleLoad | SyncOp::Other);
+        // The main thread has no parent that could have forked it.
+        let first_start = event.op == SyncOp::Start && self.thread == ThreadIx::MAIN;
+        if mark_alone || first_start {
+            out.marks.push(mark);
+            return true;
+        }
+        let Some(op) = Op::from_sync_words(event.op, event.object, arg, TextIx(0), self) else {
+            return false;
         };
         out.marks.push(mark);
         let Unfinished { location, context, kept_calls, .. } = event;
         out.push(Event { thread: self.thread, location, context, kept_calls, op });
         true
-    }
-
-    fn sync_op(&mut self, op: SyncOp, object: u64, arg: u64) -> Option<Op> {
-        let id = self.object(object);
-        let flags = lock_flags(arg);
-        let refused = arg & lock::REFUSED != 0;
-        let raw_thread = || u32::try_from(object).ok().map(ThreadIx);
-        let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-        Some(match op {
-            SyncOp::Start => Op::Start { parent: ThreadIx(narrow(arg)) },
-            SyncOp::End => Op::End,
-            SyncOp::Fork => Op::Fork { child: raw_thread()? },
-            SyncOp::Join => Op::Join { child: raw_thread()? },
-            SyncOp::JoinFailed => Op::JoinFailed { child: raw_thread()? },
-            SyncOp::Detach => Op::Detach { child: raw_thread()? },
-            SyncOp::Cancel => Op::Cancel { thread: raw_thread()? },
-            // What the library refused was not acquired.
-            SyncOp::Lock if !refused => Op::Lock { lock: id, flags },
-            SyncOp::ReadLock if !refused => Op::ReadLock { lock: id, flags },
-            SyncOp::Lock | SyncOp::LockFailed => Op::LockFailed { lock: id, flags },
-            SyncOp::ReadLock | SyncOp::ReadLockFailed => Op::ReadLockFailed { lock: id, flags },
-            SyncOp::Unlock => Op::Unlock { lock: id, flags },
-            SyncOp::Request => Op::Request { lock: id, read: arg & lock::READ != 0, flags },
-            SyncOp::Signal => Op::Signal { cond: id },
-            SyncOp::Broadcast => Op::Broadcast { cond: id },
-            SyncOp::WaitBegin => {
-                self.wait_lock = self.object(arg);
-                Op::WaitBegin { cond: id, lock: self.wait_lock }
-            }
-            // A runtime names the mutex only at the beginning; a converted trace may name it here, too.
-            SyncOp::Wait => {
-                Op::Wait { cond: id, lock: if arg == 0 { self.wait_lock } else { self.object(arg) } }
-            }
-            SyncOp::WaitFailed => {
-                Op::WaitFailed { cond: id, lock: if arg == 0 { self.wait_lock } else { self.object(arg) } }
-            }
-            SyncOp::BarrierInit => Op::BarrierInit { barrier: id, count: narrow(arg) },
-            SyncOp::BarrierEnter => Op::BarrierEnter { barrier: id },
-            SyncOp::BarrierExit => Op::BarrierExit { barrier: id },
-            SyncOp::BarrierDestroy => Op::Destroy { object: id, kind: ObjectKind::Barrier },
-            SyncOp::SemInit => Op::SemInit { sem: id, value: narrow(arg) },
-            SyncOp::SemWait => Op::SemWait { sem: id },
-            SyncOp::SemWaitFailed => Op::SemWaitFailed { sem: id },
-            SyncOp::SemPost => Op::SemPost { sem: id },
-            SyncOp::SemRequest => Op::SemRequest { sem: id },
-            SyncOp::SemDestroy => Op::Destroy { object: id, kind: ObjectKind::Semaphore },
-            SyncOp::OnceBegin => Op::OnceBegin { once: id },
-            SyncOp::OnceEnd => Op::OnceEnd { once: id },
-            SyncOp::OncePassed => Op::OncePassed { once: id },
-            SyncOp::MutexInit if arg == INIT_BARRIER => Op::Init { object: id, kind: ObjectKind::Barrier },
-            SyncOp::MutexInit if arg == INIT_SEMAPHORE => {
-                Op::Init { object: id, kind: ObjectKind::Semaphore }
-            }
-            SyncOp::MutexInit => Op::Init { object: id, kind: ObjectKind::Mutex },
-            SyncOp::MutexDestroy => Op::Destroy { object: id, kind: ObjectKind::Mutex },
-            SyncOp::RwlockInit => Op::Init { object: id, kind: ObjectKind::Rwlock },
-            SyncOp::RwlockDestroy => Op::Destroy { object: id, kind: ObjectKind::Rwlock },
-            SyncOp::CondInit => Op::Init { object: id, kind: ObjectKind::Condition },
-            SyncOp::CondDestroy => Op::Destroy { object: id, kind: ObjectKind::Condition },
-            SyncOp::FutexWake => Op::FutexWake { word: self.addr(object), count: narrow(arg) },
-            SyncOp::FutexWait => Op::FutexWait { word: self.addr(object) },
-            SyncOp::FutexWaitFailed => Op::FutexWaitFailed { word: self.addr(object) },
-            SyncOp::SignalEnter => Op::SignalEnter { signal: narrow(object) },
-            SyncOp::SignalExit => Op::SignalExit { signal: narrow(object) },
-            SyncOp::ProcessFork => Op::ProcessFork { pid: narrow(object) },
-            SyncOp::ProcessExit => Op::ProcessExit { status: object as i32 },
-            SyncOp::Acquire => Op::Acquire { object: id },
-            SyncOp::Release => Op::Release { object: id },
-            SyncOp::BenignRace => Op::BenignRace { addr: self.addr(object), size: narrow(arg) },
-            SyncOp::Yield => Op::Yield,
-            SyncOp::ProcessExec
-            | SyncOp::Custom
-            | SyncOp::AtomicBegin
-            | SyncOp::AtomicEnd
-            | SyncOp::ThreadName
-            | SyncOp::ModuleLoad
-            | SyncOp::Other => return None,
-        })
     }
 
     /// The text of the unfinished event, if there is one, is complete: hands the event out.
@@ -466,14 +371,22 @@ impl ThreadDecoder {
             return;
         }
         let name: TextIx = tables.intern_text(&text);
-        let op = match event.op {
-            SyncOp::ProcessExec => Op::ProcessExec { path: name },
-            SyncOp::AtomicBegin => Op::AtomicBegin { name },
-            SyncOp::AtomicEnd => Op::AtomicEnd { name },
-            _ => Op::Custom { name, object: self.object(event.object) },
+        let Some(op) = Op::from_sync_words(event.op, event.object, 0, name, self) else {
+            self.damaged += 1;
+            return;
         };
         let Unfinished { location, context, kept_calls, .. } = event;
         out.push(Event { thread: self.thread, location, context, kept_calls, op });
+    }
+}
+
+impl WordReader for ThreadDecoder {
+    fn addr(&self, word: u64) -> Addr {
+        Addr(if self.image == 0 { word } else { in_image(self.image, word) })
+    }
+
+    fn wait_mutex(&mut self) -> &mut ObjectId {
+        &mut self.wait_lock
     }
 }
 
@@ -610,22 +523,4 @@ fn atomic_op(aux: u8, first_arg: u64, addr: Addr, read: u64, written: u64) -> Op
         return None;
     }
     Some(Op::Atomic { addr, size: 1 << code, kind, order, read, written })
-}
-
-fn lock_flags(arg: u64) -> LockFlags {
-    let patience = if arg & lock::TRY != 0 {
-        Patience::Try
-    } else if arg & lock::TIMED != 0 {
-        Patience::Timed
-    } else {
-        Patience::Blocking
-    };
-    LockFlags {
-        patience,
-        rwlock: arg & lock::RWLOCK != 0,
-        spin: arg & lock::SPIN != 0,
-        wait: arg & lock::WAIT != 0,
-        nested: arg & lock::NESTED != 0,
-        owner_died: arg & lock::OWNER_DIED != 0,
-    }
 }

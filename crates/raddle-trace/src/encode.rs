@@ -5,18 +5,14 @@
 //! ordered, but a converted trace says so; wherever the order goes over to another thread and continues with an event
 //! that has no sequence number, a record of [`SyncOp::Other`] takes one and marks the place.
 
-use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, ObjectKind, Op, Patience};
+use crate::event::{AccessFlags, AtomicKind, Event, Op};
 use crate::ids::{ContextIx, LocationIx, ThreadIx};
+use crate::ops_about;
 use crate::tables::{Location, Tables};
-use raddle_wire::record::{LOW48, Record, SyncOp, Tag, access, atomic, lock};
+use raddle_wire::record::{LOW48, Record, SyncOp, Tag, access, atomic};
 
 /// Bytes of text in one record.
 const TEXT_RECORD_BYTES: usize = 14;
-
-/// Argument of a `MutexInit` that stands for a barrier or a semaphore whose count is not known. A runtime always knows
-/// the count; only converted traces have these.
-pub const INIT_BARRIER: u64 = 1 << 47;
-pub const INIT_SEMAPHORE: u64 = 1 << 46;
 
 /// Records of one thread.
 #[derive(Clone, Debug, Default)]
@@ -152,7 +148,7 @@ impl Target<'_> {
     }
 
     fn op(&mut self, op: &Op, tables: &Tables) {
-        if let Some((sync, object, argument)) = sync_words(op) {
+        if let Some((sync, object, argument)) = op.sync_words() {
             self.sync(sync, object, argument);
         }
         match *op {
@@ -174,148 +170,11 @@ impl Target<'_> {
             }
             Op::Free { addr } => self.records.push(Record::new(Tag::Free, 0, self.pc, addr.0)),
             Op::Lost { count } => self.records.push(Record::new(Tag::Lost, 0, self.pc, count)),
-            Op::ProcessExec { path: text }
-            | Op::Custom { name: text, .. }
-            | Op::AtomicBegin { name: text }
-            | Op::AtomicEnd { name: text } => self.text(tables.text(text)),
-            Op::Start { .. }
-            | Op::End
-            | Op::Fork { .. }
-            | Op::Join { .. }
-            | Op::JoinFailed { .. }
-            | Op::Detach { .. }
-            | Op::Cancel { .. }
-            | Op::Request { .. }
-            | Op::Lock { .. }
-            | Op::LockFailed { .. }
-            | Op::ReadLock { .. }
-            | Op::ReadLockFailed { .. }
-            | Op::Unlock { .. }
-            | Op::Signal { .. }
-            | Op::Broadcast { .. }
-            | Op::WaitBegin { .. }
-            | Op::Wait { .. }
-            | Op::WaitFailed { .. }
-            | Op::BarrierInit { .. }
-            | Op::BarrierEnter { .. }
-            | Op::BarrierExit { .. }
-            | Op::SemInit { .. }
-            | Op::SemRequest { .. }
-            | Op::SemWait { .. }
-            | Op::SemWaitFailed { .. }
-            | Op::SemPost { .. }
-            | Op::OnceBegin { .. }
-            | Op::OnceEnd { .. }
-            | Op::OncePassed { .. }
-            | Op::Init { .. }
-            | Op::Destroy { .. }
-            | Op::FutexWake { .. }
-            | Op::FutexWait { .. }
-            | Op::FutexWaitFailed { .. }
-            | Op::SignalEnter { .. }
-            | Op::SignalExit { .. }
-            | Op::ProcessFork { .. }
-            | Op::ProcessExit { .. }
-            | Op::Acquire { .. }
-            | Op::Release { .. }
-            | Op::BenignRace { .. }
-            | Op::Yield => {}
+            ops_about!(Sync) => {
+                if let Some(text) = op.text() {
+                    self.text(tables.text(text));
+                }
+            }
         }
     }
-}
-
-/// The operation of the table that an event is, with its object and its argument in a record. `None` for accesses, atomics,
-/// allocations and what else has records of its own.
-pub fn sync_words(op: &Op) -> Option<(SyncOp, u64, u64)> {
-    let object_op = |init: bool, kind: ObjectKind| match (init, kind) {
-        (true, ObjectKind::Rwlock) => SyncOp::RwlockInit,
-        (true, ObjectKind::Condition) => SyncOp::CondInit,
-        (true, ObjectKind::Mutex | ObjectKind::Barrier | ObjectKind::Semaphore) => SyncOp::MutexInit,
-        (false, ObjectKind::Mutex) => SyncOp::MutexDestroy,
-        (false, ObjectKind::Rwlock) => SyncOp::RwlockDestroy,
-        (false, ObjectKind::Condition) => SyncOp::CondDestroy,
-        (false, ObjectKind::Barrier) => SyncOp::BarrierDestroy,
-        (false, ObjectKind::Semaphore) => SyncOp::SemDestroy,
-    };
-    Some(match *op {
-        Op::Start { parent } => (SyncOp::Start, 0, u64::from(parent.0)),
-        Op::End => (SyncOp::End, 0, 0),
-        Op::Fork { child } => (SyncOp::Fork, u64::from(child.0), 0),
-        Op::Join { child } => (SyncOp::Join, u64::from(child.0), 0),
-        Op::JoinFailed { child } => (SyncOp::JoinFailed, u64::from(child.0), 0),
-        Op::Detach { child } => (SyncOp::Detach, u64::from(child.0), 0),
-        Op::Cancel { thread } => (SyncOp::Cancel, u64::from(thread.0), 0),
-        Op::Request { lock, read, flags } => {
-            let mode = if read { lock::READ } else { 0 };
-            (SyncOp::Request, lock.0, lock_bits(flags) | mode)
-        }
-        Op::Lock { lock, flags } => (SyncOp::Lock, lock.0, lock_bits(flags)),
-        Op::LockFailed { lock, flags } => (SyncOp::LockFailed, lock.0, lock_bits(flags)),
-        Op::ReadLock { lock, flags } => (SyncOp::ReadLock, lock.0, lock_bits(flags)),
-        Op::ReadLockFailed { lock, flags } => (SyncOp::ReadLockFailed, lock.0, lock_bits(flags)),
-        Op::Unlock { lock, flags } => (SyncOp::Unlock, lock.0, lock_bits(flags)),
-        Op::Signal { cond } => (SyncOp::Signal, cond.0, 0),
-        Op::Broadcast { cond } => (SyncOp::Broadcast, cond.0, 0),
-        Op::WaitBegin { cond, lock } => (SyncOp::WaitBegin, cond.0, lock.0),
-        Op::Wait { cond, lock } => (SyncOp::Wait, cond.0, lock.0),
-        Op::WaitFailed { cond, lock } => (SyncOp::WaitFailed, cond.0, lock.0),
-        Op::BarrierInit { barrier, count } => (SyncOp::BarrierInit, barrier.0, u64::from(count)),
-        Op::BarrierEnter { barrier } => (SyncOp::BarrierEnter, barrier.0, 0),
-        Op::BarrierExit { barrier } => (SyncOp::BarrierExit, barrier.0, 0),
-        Op::SemInit { sem, value } => (SyncOp::SemInit, sem.0, u64::from(value)),
-        Op::SemRequest { sem } => (SyncOp::SemRequest, sem.0, 0),
-        Op::SemWait { sem } => (SyncOp::SemWait, sem.0, 0),
-        Op::SemWaitFailed { sem } => (SyncOp::SemWaitFailed, sem.0, 0),
-        Op::SemPost { sem } => (SyncOp::SemPost, sem.0, 0),
-        Op::OnceBegin { once } => (SyncOp::OnceBegin, once.0, 0),
-        Op::OnceEnd { once } => (SyncOp::OnceEnd, once.0, 0),
-        Op::OncePassed { once } => (SyncOp::OncePassed, once.0, 0),
-        Op::Init { object, kind } => {
-            let arg = match kind {
-                ObjectKind::Barrier => INIT_BARRIER,
-                ObjectKind::Semaphore => INIT_SEMAPHORE,
-                ObjectKind::Mutex | ObjectKind::Rwlock | ObjectKind::Condition => 0,
-            };
-            (object_op(true, kind), object.0, arg)
-        }
-        Op::Destroy { object, kind } => (object_op(false, kind), object.0, 0),
-        Op::FutexWake { word, count } => (SyncOp::FutexWake, word.0, u64::from(count)),
-        Op::FutexWait { word } => (SyncOp::FutexWait, word.0, 0),
-        Op::FutexWaitFailed { word } => (SyncOp::FutexWaitFailed, word.0, 0),
-        Op::SignalEnter { signal } => (SyncOp::SignalEnter, u64::from(signal), 0),
-        Op::SignalExit { signal } => (SyncOp::SignalExit, u64::from(signal), 0),
-        Op::ProcessFork { pid } => (SyncOp::ProcessFork, u64::from(pid), 0),
-        Op::ProcessExec { .. } => (SyncOp::ProcessExec, 0, 0),
-        Op::ProcessExit { status } => (SyncOp::ProcessExit, status as u32 as u64, 0),
-        Op::Custom { object, .. } => (SyncOp::Custom, object.0, 0),
-        Op::AtomicBegin { .. } => (SyncOp::AtomicBegin, 0, 0),
-        Op::AtomicEnd { .. } => (SyncOp::AtomicEnd, 0, 0),
-        Op::Acquire { object } => (SyncOp::Acquire, object.0, 0),
-        Op::Release { object } => (SyncOp::Release, object.0, 0),
-        Op::BenignRace { addr, size } => (SyncOp::BenignRace, addr.0, u64::from(size)),
-        Op::Yield => (SyncOp::Yield, 0, 0),
-        Op::Read { .. }
-        | Op::Write { .. }
-        | Op::Atomic { .. }
-        | Op::Fence { .. }
-        | Op::Alloc { .. }
-        | Op::Free { .. }
-        | Op::Lost { .. } => return None,
-    })
-}
-
-fn lock_bits(flags: LockFlags) -> u64 {
-    let patience = match flags.patience {
-        Patience::Blocking => 0,
-        Patience::Try => lock::TRY,
-        Patience::Timed => lock::TIMED,
-    };
-    let bits = [
-        (flags.rwlock, lock::RWLOCK),
-        (flags.spin, lock::SPIN),
-        (flags.wait, lock::WAIT),
-        (flags.nested, lock::NESTED),
-        (flags.owner_died, lock::OWNER_DIED),
-    ];
-    bits.iter().filter(|(set, _)| *set).fold(patience, |all, (_, bit)| all | bit)
 }

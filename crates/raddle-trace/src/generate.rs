@@ -323,7 +323,14 @@ impl Generator {
         } else if self.actors[actor].held.is_empty() {
             let waiting = self.actors.iter().find_map(|a| match a.activity {
                 Activity::Waiting { cond, .. } => Some(cond),
-                _ => None,
+                Activity::NotForked
+                | Activity::Fresh
+                | Activity::Running
+                | Activity::Requesting { .. }
+                | Activity::Woken { .. }
+                | Activity::Relocking { .. }
+                | Activity::InBarrier { .. }
+                | Activity::Ended => None,
             });
             if let Some(cond) = waiting {
                 self.broadcast(actor, cond);

@@ -5,7 +5,7 @@
 
 use crate::schedule::{NameIx, Schedule, Step, StepKind};
 use crate::tables::Module;
-use raddle_wire::journal::{BORN, ENTRY_WORDS, has_payload};
+use raddle_wire::journal::{BORN, ENTRY_WORDS, has_payload, is_for_search};
 use raddle_wire::step::{self, StepWord};
 
 /// One turn.
@@ -58,6 +58,9 @@ impl Journal {
                 }
                 journal.threads.push(name);
                 children.push(0);
+                continue;
+            }
+            if is_for_search(step.kind) {
                 continue;
             }
             let Some(&(kind, _)) = StepKind::WORDS.get(usize::from(step.kind)) else { return journal };
@@ -119,7 +122,38 @@ impl Journal {
                     let child = (turn.object & !(1 << 63)) as usize;
                     self.threads.get(child).cloned().unwrap_or_default()
                 }
-                _ => place(modules, turn.object).unwrap_or_default(),
+                StepKind::Start
+                | StepKind::End
+                | StepKind::Detach
+                | StepKind::Cancel
+                | StepKind::Lock
+                | StepKind::ReadLock
+                | StepKind::Unlock
+                | StepKind::Relock
+                | StepKind::Signal
+                | StepKind::Broadcast
+                | StepKind::Wait
+                | StepKind::Wake
+                | StepKind::BarrierEnter
+                | StepKind::BarrierExit
+                | StepKind::SemWait
+                | StepKind::SemPost
+                | StepKind::OnceBegin
+                | StepKind::OnceEnd
+                | StepKind::OncePassed
+                | StepKind::Load
+                | StepKind::Store
+                | StepKind::Rmw
+                | StepKind::Fence
+                | StepKind::FutexWake
+                | StepKind::FutexWait
+                | StepKind::Acquire
+                | StepKind::Release
+                | StepKind::Custom
+                | StepKind::Read
+                | StepKind::Write
+                | StepKind::Syscall
+                | StepKind::Handler => place(modules, turn.object).unwrap_or_default(),
             };
             let comment = source(turn.pc).or_else(|| place(modules, turn.pc)).unwrap_or_default();
             let (object, comment) = (schedule.intern(&object), schedule.intern(&comment));

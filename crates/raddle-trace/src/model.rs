@@ -33,7 +33,10 @@
 
 use crate::event::{Event, Op};
 use crate::ids::{ObjectId, ThreadIx};
+use crate::ops_about;
 use crate::source::MemoryTrace;
+use raddle_wire::Effect;
+use raddle_wire::operations::ObjectKind;
 use rustc_hash::FxHashMap;
 
 mod object;
@@ -112,45 +115,31 @@ fn access_range(op: &Op) -> Option<(u64, u64, bool, bool)> {
         Op::Read { addr, size, .. } => Some((addr.0, u64::from(size), true, false)),
         Op::Write { addr, size, .. } => Some((addr.0, u64::from(size), false, true)),
         Op::Atomic { addr, size, kind, .. } => Some((addr.0, u64::from(size), kind.reads(), kind.writes())),
-        _ => None,
+        Op::Fence { .. } | Op::Alloc { .. } | Op::Free { .. } | Op::Lost { .. } | ops_about!(Sync) => None,
     }
 }
 
 /// The synchronisation object that an operation is about.
 pub fn object_of(op: &Op) -> Option<ObjectId> {
-    Some(match *op {
-        Op::Lock { lock, .. }
-        | Op::LockFailed { lock, .. }
-        | Op::ReadLock { lock, .. }
-        | Op::ReadLockFailed { lock, .. }
-        | Op::Unlock { lock, .. }
-        | Op::Request { lock, .. } => lock,
-        Op::Signal { cond }
-        | Op::Broadcast { cond }
-        | Op::WaitBegin { cond, .. }
-        | Op::Wait { cond, .. }
-        | Op::WaitFailed { cond, .. } => cond,
-        Op::BarrierInit { barrier, .. } | Op::BarrierEnter { barrier } | Op::BarrierExit { barrier } => {
-            barrier
-        }
-        Op::SemInit { sem, .. }
-        | Op::SemRequest { sem }
-        | Op::SemWait { sem }
-        | Op::SemWaitFailed { sem }
-        | Op::SemPost { sem } => sem,
-        Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OncePassed { once } => once,
-        Op::Init { object, .. } | Op::Destroy { object, .. } => object,
-        Op::Acquire { object } | Op::Release { object } => object,
-        Op::FutexWake { word, .. } | Op::FutexWait { word } | Op::FutexWaitFailed { word } => {
-            ObjectId(word.0)
-        }
-        _ => return None,
-    })
+    let (sync, object, _) = op.sync_words()?;
+    let carries = match sync.object_kind() {
+        ObjectKind::Lock
+        | ObjectKind::Condition
+        | ObjectKind::Barrier
+        | ObjectKind::Semaphore
+        | ObjectKind::Once
+        | ObjectKind::Futex
+        | ObjectKind::Channel => true,
+        // Other annotations name something and order nothing.
+        ObjectKind::Annotated => matches!(sync.effect(), Effect::Sends | Effect::Receives),
+        ObjectKind::Nothing | ObjectKind::Thread | ObjectKind::Signal => false,
+    };
+    carries.then_some(ObjectId(object))
 }
 
 /// Does the operation begin or end the life of its object?
 pub fn begins_or_ends_life(op: &Op) -> bool {
-    matches!(op, Op::Init { .. } | Op::Destroy { .. } | Op::BarrierInit { .. } | Op::SemInit { .. })
+    op.sync_words().is_some_and(|(sync, ..)| sync.effect().begins_or_ends_life())
 }
 
 /// Number of the elementary byte interval that begins at `addr`.
@@ -261,7 +250,15 @@ impl<'t> Model<'t> {
                 Op::SemInit { .. } => value[object] = i64::MAX / 2,
                 Op::OnceBegin { .. } => begun[object] = true,
                 Op::OncePassed { .. } if !begun[object] => done[object] = true,
-                _ => {}
+                Op::BarrierInit { .. }
+                | Op::BarrierExit { .. }
+                | Op::SemWaitFailed { .. }
+                | Op::SemRequest { .. }
+                | Op::OnceEnd { .. }
+                | Op::OncePassed { .. }
+                | ops_about!(
+                    Memory, Nothing, Thread, Lock, Condition, Futex, Annotated, Signal, Channel, Life
+                ) => {}
             }
         }
         self.barrier_counts = counts;
@@ -433,7 +430,10 @@ mod tests {
                             let place = holders.iter().position(|h| h.0 == thread).expect("held");
                             holders.remove(place);
                         }
-                        _ => {}
+                        Op::LockFailed { .. }
+                        | Op::ReadLockFailed { .. }
+                        | Op::Request { .. }
+                        | crate::ops_beside!(Lock) => {}
                     }
                     for holders in held.values() {
                         let alone = holders.len() <= 1 || holders.iter().all(|&(_, read)| read);

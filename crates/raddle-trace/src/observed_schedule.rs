@@ -1,6 +1,7 @@
 //! The schedule of a run that has been recorded: its visible operations in the order in which they happened.
 
 use crate::event::Op;
+use crate::ops_beside;
 use crate::schedule::{Schedule, Step, step_of};
 use crate::source::{EventSource, TraceError};
 use crate::tables::Location;
@@ -27,7 +28,7 @@ pub fn observed_schedule(source: &mut dyn EventSource, about: &str) -> Result<Sc
                 Op::Fork { child } | Op::Join { child } | Op::JoinFailed { child } | Op::Detach { child } => {
                     tables.threads.get(child.index()).map_or("", |thread| thread.name.as_str())
                 }
-                _ => "",
+                Op::Start { .. } | Op::Cancel { .. } | Op::End | ops_beside!(Thread) => "",
             };
             let object = schedule.intern(object);
             let name = tables.threads.get(thread).map_or("?", |thread| thread.name.as_str());

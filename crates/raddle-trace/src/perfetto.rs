@@ -8,6 +8,7 @@
 use crate::describe::{fields, kind, thread_name};
 use crate::event::{Event, Op};
 use crate::ids::{ObjectId, ThreadIx};
+use crate::ops_about;
 use crate::source::{EventSource, TraceError};
 use crate::tables::Tables;
 use rustc_hash::FxHashMap;
@@ -218,7 +219,15 @@ impl<W: Write> Writer<W> {
             Op::SemWait { sem } | Op::SemWaitFailed { sem } => {
                 self.end(thread, &Slice::Waiting("semaphore", sem.0), &mut label)?;
             }
-            _ => self.instant(event, tables)?,
+            Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::BarrierInit { .. }
+            | Op::SemInit { .. }
+            | Op::SemPost { .. }
+            | ops_about!(Memory, Nothing, Once, Futex, Annotated, Signal, Channel, Life) => {
+                self.instant(event, tables)?
+            }
         }
         Ok(())
     }

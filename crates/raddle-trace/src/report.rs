@@ -215,6 +215,8 @@ pub struct RawDependency {
     pub read: bool,
     pub frames: Vec<u64>,
     pub held: Vec<RawHeld>,
+    /// Which child of its parent the thread is, which one its parent is, and so on up to the main thread. Empty where not known.
+    pub ordinals: Vec<u32>,
 }
 
 /// Reads the lock dependencies up to the first that is not complete.
@@ -229,7 +231,10 @@ pub fn decode_dependencies(words: &[u64]) -> Vec<RawDependency> {
         rest = next;
         let [object, serial, how, more @ ..] = payload else { continue };
         let calls = more.iter().position(|&pc| pc == 0).unwrap_or(more.len());
-        let held = more.get(calls + 1..).unwrap_or_default().chunks_exact(3).map(|held| RawHeld {
+        let more_than_calls = more.get(calls + 1..).unwrap_or_default();
+        let held_words = usize::from(*how as u16) * 3;
+        let (held, ordinals) = more_than_calls.split_at(held_words.min(more_than_calls.len()));
+        let held = held.chunks_exact(3).map(|held| RawHeld {
             lock: RawLockName { object: held[0], serial: held[1] & !dependency::HELD_READ },
             read: held[1] & dependency::HELD_READ != 0,
             pc: held[2],
@@ -240,6 +245,7 @@ pub fn decode_dependencies(words: &[u64]) -> Vec<RawDependency> {
             read: how & dependency::READ != 0,
             frames: more[..calls].to_vec(),
             held: held.collect(),
+            ordinals: ordinals.iter().map(|&word| word as u32).collect(),
         });
     }
     list
@@ -301,7 +307,7 @@ mod tests {
     #[test]
     fn dependencies_are_read() {
         let words = [
-            wire::head(tag::DEPENDENCY, 3 + 1 + 1 + 3, 4),
+            wire::head(tag::DEPENDENCY, 3 + 1 + 1 + 3 + 2, 4),
             0x100,
             7,
             1 | dependency::READ,
@@ -310,14 +316,22 @@ mod tests {
             0x200,
             8 | dependency::HELD_READ,
             0x400200,
+            2,
+            1,
             wire::head(tag::DEPENDENCY, 3, 4),
         ];
         let list = decode_dependencies(&words);
         assert_eq!(list.len(), 1, "the second is cut off");
         let lock = |object, serial| RawLockName { object, serial };
         let held = vec![RawHeld { lock: lock(0x200, 8), read: true, pc: 0x400200 }];
-        let expected =
-            RawDependency { thread: 4, wanted: lock(0x100, 7), read: true, frames: vec![0x400100], held };
+        let expected = RawDependency {
+            thread: 4,
+            wanted: lock(0x100, 7),
+            read: true,
+            frames: vec![0x400100],
+            held,
+            ordinals: vec![2, 1],
+        };
         assert_eq!(list[0], expected);
     }
 

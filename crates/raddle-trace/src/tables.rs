@@ -141,14 +141,17 @@ impl Tables {
     }
 
     /// The calls of a context, innermost first.
-    pub fn stack(&self, mut ix: ContextIx) -> Vec<LocationIx> {
-        let mut calls = Vec::new();
-        while ix != ContextIx::ROOT {
-            let node = &self.contexts[ix.index()];
-            calls.push(node.call);
+    pub fn stack(&self, ix: ContextIx) -> Vec<LocationIx> {
+        self.calls(ix).collect()
+    }
+
+    /// The calls of a context, innermost first, one after the other.
+    pub fn calls(&self, mut ix: ContextIx) -> impl Iterator<Item = LocationIx> + '_ {
+        std::iter::from_fn(move || {
+            let node = (ix != ContextIx::ROOT).then(|| &self.contexts[ix.index()])?;
             ix = node.parent;
-        }
-        calls
+            Some(node.call)
+        })
     }
 
     pub fn text(&self, ix: TextIx) -> &str {

@@ -7,6 +7,7 @@
 use crate::describe::thread_name;
 use crate::event::{Event, Op};
 use crate::ids::{ObjectId, ThreadIx};
+use crate::ops_about;
 use crate::source::{EventSource, TraceError};
 use crate::tables::Tables;
 use rustc_hash::FxHashMap;
@@ -132,7 +133,18 @@ impl Checker {
                 (began.is_some_and(|began| began != cond))
                     .then(|| format!("a wait on {:#x} ended that had not begun", cond.0))
             }
-            _ => None,
+            Op::Start { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::LockFailed { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Request { .. }
+            | Op::Signal { .. }
+            | Op::Broadcast { .. }
+            | ops_about!(
+                Memory, Nothing, Barrier, Semaphore, Once, Futex, Annotated, Signal, Channel, Life
+            ) => None,
         }
     }
 

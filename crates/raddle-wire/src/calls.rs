@@ -1,7 +1,7 @@
 //! The functions of the C library whose results a demo can hold, by name. The place of a name in [`CALLS`] is its bit in
 //! [`crate::Header::calls_left_out`].
 
-pub const CALLS: [&str; 43] = [
+pub const CALLS: [&str; 45] = [
     "read",
     "write",
     "readv",
@@ -45,6 +45,8 @@ pub const CALLS: [&str; 43] = [
     "getpid",
     "pause",
     "sigwait",
+    "sigwaitinfo",
+    "sigtimedwait",
 ];
 
 const _: () = assert!(CALLS.len() <= 64);

@@ -6,6 +6,8 @@
 //! starts with a magic number and a version, because a program can have been built by an older `raddle cc`.
 
 #![no_std]
+// A match over operations names them or their kinds, so that a new line of the table stops the compiler where it matters.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod calls;
 pub mod crash;

@@ -182,9 +182,6 @@ pub mod lock {
     pub const OWNER_DIED: u64 = 1 << 9;
     /// Recursive acquisition or release that did not change the owner.
     pub const NESTED: u64 = 1 << 10;
-    /// The operation was a misuse that the library refused (EPERM, EDEADLK, ...): errno in bits 32..=47.
-    pub const REFUSED: u64 = 1 << 11;
-    pub const ERRNO_SHIFT: u32 = 32;
 }
 
 #[cfg(test)]

@@ -161,6 +161,8 @@ pub mod strategy {
     pub const SURW: u32 = 6;
     /// No preemption except where a list says so; for shrinking.
     pub const GUIDED: u32 = 7;
+    /// Along a given prefix of threads, then on without preemption; for exhaustive search.
+    pub const FOLLOW: u32 = 8;
 }
 
 /// Places in [`Header::parameters`] of a run with noise.

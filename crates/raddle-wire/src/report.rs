@@ -31,8 +31,9 @@ pub const REPORT_WORDS: usize = REPORT_BYTES / 8 - 1;
 
 /// Words for lock dependencies, behind the reports. Each dependency is one [`tag::DEPENDENCY`] item:
 /// `small` is the thread, the payload is the lock that is taken, [`dependency`] bits and the number of locks held, where
-/// it is taken (frames up to a zero), and for each held lock the lock and its first frame. A lock is its address and a
-/// serial number, because addresses are used again: two words.
+/// it is taken (frames up to a zero), for each held lock the lock and its first frame, and the thread's spawn path from its own end:
+/// which child of its parent it is, which one that is, and so on (nothing for the main thread, or where it is not known). A lock is
+/// its address and a serial number, because addresses are used again: two words.
 pub const DEPENDENCY_WORDS: usize = 1 << 20;
 
 /// Frames of one stack in a report.

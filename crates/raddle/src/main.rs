@@ -1,5 +1,9 @@
 //! The `raddle` command line: parses arguments, starts processes, prints. No algorithm lives here.
 
+// First, because its macros stand in the place of the standard library's in all that follows.
+#[macro_use]
+mod standard_output;
+
 mod commands;
 mod compiler;
 mod detector_options;
@@ -9,9 +13,10 @@ mod interrupt;
 mod launch;
 mod online;
 mod output;
+mod pictures;
 mod runtime_files;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use commands::{Command, Ctx, Exit};
 
 /// Finds concurrency errors in real programs and hands over, for each one, a schedule that makes it happen again.
@@ -31,6 +36,11 @@ struct Cli {
     color: commands::ColorChoice,
 }
 
+/// All that the command line takes, for those who describe it.
+fn command_line() -> clap::Command {
+    Cli::command()
+}
+
 fn main() -> std::process::ExitCode {
     // `raddle ... | head` ends quietly, like other programs. Programs that are started get the default as well.
     // SAFETY: no thread has been started yet, and the default needs no handler.
@@ -44,9 +54,16 @@ fn main() -> std::process::ExitCode {
         eprintln!("raddle: error: {:#}", compiler::become_compiler(language, arguments));
         return Exit::Trouble.into();
     }
+    if let Some(mut rustc) = commands::cargo::as_rustc(std::env::args_os()) {
+        let error = std::os::unix::process::CommandExt::exec(&mut rustc);
+        eprintln!("raddle: error: cannot start {}: {error}", rustc.get_program().to_string_lossy());
+        return Exit::Trouble.into();
+    }
     let cli = Cli::parse();
     let ctx = Ctx { quiet: cli.quiet, verbose: cli.verbose, color: cli.color };
-    match commands::dispatch(cli.command, &ctx) {
+    let result = commands::dispatch(cli.command, &ctx);
+    standard_output::flush();
+    match result {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("raddle: error: {error:#}");

@@ -5,8 +5,9 @@
 //! there: the program's own output moves to standard error.
 
 use crate::commands::{Ctx, Exit};
+use crate::pictures::{self, About};
 use anyhow::Context;
-use raddle_findings::file::Exploration;
+use raddle_findings::file::{Analysis, Exploration};
 use raddle_findings::formats::{Listing, gcc, github, gitlab, junit, sarif};
 use raddle_findings::{Finding, FindingsFile, Grade, Suppressions};
 use raddle_report::{English, Sources, Style, Summary, render};
@@ -33,6 +34,9 @@ pub struct OutputArgs {
     /// Write the findings to a file as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Write the findings to a file as one HTML page with pictures, which needs no network and no Raddle.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print one line a finding, as gcc or GitHub's runners read it, or a GitLab code quality report.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub format: Option<Format>,
@@ -128,8 +132,12 @@ pub struct Reporter<'a> {
     sources: Sources,
     /// Nothing is printed for people as findings come in.
     pub silent: bool,
+    /// A picture is drawn below each finding.
+    pub picture: bool,
     /// What an exploration counted, for machine output.
     pub exploration: Option<Exploration>,
+    /// What an analysis of the source says beyond its findings, for machine output.
+    pub analysis: Option<Analysis>,
 }
 
 impl<'a> Reporter<'a> {
@@ -148,7 +156,7 @@ impl<'a> Reporter<'a> {
             Some(path) => FindingsFile::read(path)?.findings.into_iter().map(|finding| finding.id).collect(),
             None => BTreeSet::new(),
         };
-        for path in [&args.output, &args.sarif, &args.junit].into_iter().flatten() {
+        for path in [&args.output, &args.sarif, &args.junit, &args.html].into_iter().flatten() {
             can_be_written(path)?;
         }
         Ok(Reporter {
@@ -165,7 +173,9 @@ impl<'a> Reporter<'a> {
             known: Vec::new(),
             sources: Sources::new(vec![std::env::current_dir().unwrap_or_default()]),
             silent: args.owns_stdout(),
+            picture: false,
             exploration: None,
+            analysis: None,
         })
     }
 
@@ -201,7 +211,14 @@ impl<'a> Reporter<'a> {
             Stream::Stderr => self.ctx.color_stderr(),
         };
         let style = Style { color, width: self.ctx.width(), verbose: self.ctx.verbose > 0 };
-        let text = render(finding, &mut self.sources, style);
+        let mut text = render(finding, &mut self.sources, style);
+        if self.picture {
+            let picture = pictures::in_text(finding, style.width);
+            if !picture.is_empty() {
+                text.push('\n');
+                text.push_str(&picture);
+            }
+        }
         // Whoever closed the stream has seen enough; the exit status still tells.
         let _ = match self.stream {
             Stream::Stdout => writeln!(std::io::stdout(), "{text}"),
@@ -225,12 +242,13 @@ impl<'a> Reporter<'a> {
     }
 
     /// Writes what the options ask for, and says how the command ends.
-    pub fn finish(self, program: Vec<String>) -> anyhow::Result<Exit> {
+    pub fn finish(mut self, program: Vec<String>) -> anyhow::Result<Exit> {
         let wording = self.wording();
         let root = std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
         let args = self.args;
         let mut file = FindingsFile::new(self.command, program, self.shown.clone());
         file.exploration.clone_from(&self.exploration);
+        file.analysis.clone_from(&self.analysis);
         if args.json {
             print(&file.to_json(&wording))?;
         }
@@ -256,6 +274,17 @@ impl<'a> Reporter<'a> {
         }
         if let Some(path) = &args.junit {
             write(path, &junit(&listing, &wording))?;
+        }
+        if let Some(path) = &args.html {
+            let about = About {
+                command: self.command,
+                program: &file.program,
+                exploration: self.exploration.as_ref(),
+                held_back: &self.held_back,
+                suppressed: self.suppressed.len(),
+                known: self.known.len(),
+            };
+            write(path, &pictures::page(&self.shown, &about, args, &mut self.sources))?;
         }
         let failing = self.shown.iter().any(|finding| args.fail_on.fails(finding.grade()));
         Ok(if failing { Exit::Found } else { Exit::Clean })

@@ -254,6 +254,117 @@ int main(void) {
     replays_always(folder.path(), &findings);
 }
 
+/// Errors of different objects and callers that go through the same lines of a library or helper.
+const ALIKE: &str = r#"
+#include <mutex>
+#include <thread>
+#include <vector>
+#include <unistd.h>
+std::mutex a, b, c, d;
+std::vector<int> u, v;
+int m, n;
+static void inc(int *p) { (*p)++; }
+static void first() {
+    { std::lock_guard<std::mutex> x(a); std::lock_guard<std::mutex> y(b); }
+    { std::lock_guard<std::mutex> x(c); std::lock_guard<std::mutex> y(d); }
+    u.push_back(1);
+    v.push_back(1);
+    inc(&m); inc(&n);
+}
+static void second() {
+    usleep(30000);
+    { std::lock_guard<std::mutex> x(b); std::lock_guard<std::mutex> y(a); }
+    { std::lock_guard<std::mutex> x(d); std::lock_guard<std::mutex> y(c); }
+    u.push_back(2);
+    v.push_back(2);
+    inc(&m); inc(&n);
+}
+int main() {
+    u.reserve(10);
+    v.reserve(10);
+    std::thread one(first), two(second);
+    one.join();
+    two.join();
+}
+"#;
+
+/// Kinds and names of the objects of findings; the ids are all different.
+fn objects(findings: &[Finding]) -> std::collections::BTreeSet<(Kind, Vec<String>)> {
+    let ids: std::collections::BTreeSet<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids.len(), findings.len());
+    let names = |finding: &Finding| -> Vec<String> {
+        let mut names: Vec<String> =
+            finding.objects.iter().filter_map(|object| object.name.clone()).collect();
+        names.sort();
+        names
+    };
+    findings.iter().map(|finding| (finding.kind, names(finding))).collect()
+}
+
+/// Whatever goes through one helper, or through the same lines of the C++ library, is shown for each object: two pairs of locks, two
+/// vectors, two callers of a function.
+#[test]
+fn errors_behind_one_helper_are_all_shown() {
+    let folder = folder(&[("alike.cpp", ALIKE)]);
+    let hunted = hunt(folder.path(), &[], "alike.cpp");
+    let names = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let found = objects(&hunted);
+    for locks in [["a", "b"], ["c", "d"]] {
+        assert!(found.contains(&(Kind::Deadlock, names(&locks))), "{locks:?}: {found:?}");
+    }
+    for memory in ["u", "v", "m", "n"] {
+        assert!(found.contains(&(Kind::DataRace, names(&[memory]))), "{memory}: {found:?}");
+    }
+    let output = run(raddle_in(folder.path()).args(["run", "--json", "--all", "alike.cpp"]));
+    let ran = self::found(&output);
+    let found = objects(&ran);
+    for locks in [["a", "b"], ["c", "d"]] {
+        assert!(found.contains(&(Kind::LockOrder, names(&locks))), "{locks:?}: {found:?}");
+    }
+    for memory in ["u", "v", "m", "n"] {
+        assert!(found.contains(&(Kind::DataRace, names(&[memory]))), "{memory}: {found:?}");
+    }
+    // Threads are called the same in every command.
+    let threads = |findings: &[Finding]| -> std::collections::BTreeSet<String> {
+        findings.iter().flat_map(|finding| &finding.parties).map(|party| party.thread.path.clone()).collect()
+    };
+    assert_eq!(threads(&hunted), threads(&ran));
+    assert_eq!(threads(&ran).into_iter().collect::<Vec<_>>(), ["1.1", "1.2"]);
+}
+
+/// A baseline with one crash does not hide another.
+#[test]
+fn a_baseline_hides_what_is_in_it_and_nothing_else() {
+    let folder = folder(&[("crash.c", CRASH)]);
+    let hunt = |options: &[&str]| {
+        run(raddle_in(folder.path()).args(["hunt", "--json"]).args(options).arg("crash.c"))
+    };
+    hunt(&["--output", "before.json"]);
+    let again = hunt(&["--baseline", "before.json"]);
+    assert!(found(&again).is_empty());
+    let other = hunt(&["--baseline", "before.json", "--cflags", "-DABORT"]);
+    assert_eq!(found(&other).len(), 1);
+    assert_eq!(other.status.code(), Some(1));
+}
+
+/// Phases that a barrier separates: no more than a suspicion, in every command.
+#[test]
+fn lock_orders_of_separate_phases_are_at_most_suspected() {
+    let source = ABBA
+        .replace("#include <stdio.h>", "#include <stdio.h>\npthread_barrier_t phase;")
+        .replace("    usleep(30000);", "    pthread_barrier_wait(&phase);")
+        .replacen("    return 0;", "    pthread_barrier_wait(&phase);\n    return 0;", 1)
+        .replace("    pthread_t x, y;", "    pthread_t x, y;\n    pthread_barrier_init(&phase, 0, 2);");
+    let folder = folder(&[("phases.c", &source)]);
+    for command in ["run", "hunt", "explore"] {
+        let output = run(raddle_in(folder.path()).args([command, "--json", "--all", "phases.c"]));
+        for finding in found(&output) {
+            assert_eq!((finding.kind, finding.grade()), (Kind::LockOrder, Grade::Suspected), "{command}");
+        }
+        assert_eq!(output.status.code(), Some(0), "{command}");
+    }
+}
+
 const CRASH: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -363,6 +474,38 @@ fn lock_orders_are_suspected() {
         assert_eq!((finding.kind, finding.grade()), (Kind::LockOrder, Grade::Suspected));
     }
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// Findings in the store that is listed.
+const STORED: usize = 10_000;
+
+/// A large store is listed whole, by kind and by program; one unreadable finding does not hide the others.
+#[test]
+fn a_large_store_is_listed() {
+    let folder = folder(&[("handover.c", HANDOVER)]);
+    let findings = hunt(folder.path(), &[], "handover.c");
+    let store = Store::at(folder.path().join(".raddle"));
+    let template = store.read(&confirmed(&findings)[0].id).unwrap();
+    for number in 0..STORED {
+        let mut evidence = template.clone();
+        evidence.finding.id = format!("{number:012x}");
+        evidence.found_at = number as u64;
+        evidence.program = vec![format!("./program{}", number % 10)];
+        let place = store.folder().join(&evidence.finding.id);
+        std::fs::create_dir(&place).unwrap();
+        std::fs::write(place.join("finding.json"), serde_json::to_string(&evidence).unwrap()).unwrap();
+    }
+    std::fs::write(store.folder().join("000000000000/finding.json"), "{").unwrap();
+    let report = |options: &[&str]| {
+        let output = run(raddle_in(folder.path()).arg("report").args(options));
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let own = findings.iter().filter(|finding| finding.grade() >= Grade::Unordered).count();
+    let listed = |text: &str| text.lines().filter(|line| line.contains("data-race")).count();
+    assert_eq!(listed(&report(&[])), STORED - 1 + own);
+    assert_eq!(listed(&report(&["--program", "program7"])), STORED / 10);
+    assert_eq!(listed(&report(&["--latest", "5"])), 5);
 }
 
 /// What an option cannot do is said before the program runs.

@@ -4,6 +4,8 @@
 //! hash table: each round goes to a random node of a 64 MiB heap and touches four fields of it under a lock; its
 //! addresses are as random as addresses get, which bounds the size from above.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::{Bench, Limit, Outcome, Subject};
 use raddle_trace::convert::write_trace;
 use raddle_trace::file::{ProgramInfo, TraceFile};

@@ -5,59 +5,17 @@
 //! confirmed finding, every confirmed finding must fit an entry, and a special kind may be called by its more general
 //! name.
 
-use super::manifest::Case;
+use super::golden::Golden;
+use super::manifest::{Case, Expected, Verdict};
 use super::run::{Runner, Variant};
 use anyhow::{Context, bail};
 use raddle_findings::{Finding, Grade, Kind};
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What a manifest says to tools that report.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Verdicts {
-    #[serde(default)]
-    predict: Words,
-    #[serde(default)]
-    finding: Vec<Expected>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Words {
-    One(String),
-    Many(Vec<String>),
-    #[default]
-    None,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Expected {
-    kind: String,
-    #[serde(default, rename = "where")]
-    places: Vec<String>,
-    #[serde(default)]
-    optional: bool,
-    #[serde(default)]
-    property: bool,
-    /// Happens-before cannot see it in the timed order.
-    #[serde(default)]
-    hidden: bool,
-}
-
-impl Words {
-    pub(super) fn words(&self) -> Vec<&str> {
-        match self {
-            Words::One(word) => vec![word],
-            Words::Many(words) => words.iter().map(String::as_str).collect(),
-            Words::None => Vec::new(),
-        }
-    }
-}
-
 impl Expected {
     pub(super) fn is_race(&self) -> bool {
-        !self.property && matches!(self.kind.as_str(), "data-race" | "use-after-free")
+        !self.property && self.kind.is_race()
     }
 
     pub(super) fn is_due_online(&self) -> bool {
@@ -65,33 +23,24 @@ impl Expected {
     }
 }
 
-impl Verdicts {
-    /// Reads the verdicts of a case; `None` if the manifest says nothing about prediction.
-    pub fn of(case: &Case) -> anyhow::Result<Option<Verdicts>> {
-        let stem = case.name.rsplit('/').next().unwrap_or(&case.name);
-        let path = case.folder.join(format!("{stem}.toml"));
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let verdicts: Verdicts = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        Ok(if verdicts.words().is_empty() { None } else { Some(verdicts) })
-    }
+/// What a manifest says about prediction.
+struct Verdicts<'a> {
+    predict: &'a [Verdict],
+    finding: &'a [Expected],
+}
 
-    fn words(&self) -> Vec<&str> {
-        self.predict.words()
-    }
-
+impl Verdicts<'_> {
     /// Do these confirmed findings satisfy the manifest? An error says what is missing or too much.
-    pub fn check(&self, case: &Case, findings: &[Finding]) -> anyhow::Result<()> {
-        let words = self.words();
-        if words == ["clean"] {
+    fn check(&self, case: &Case, findings: &[Finding]) -> anyhow::Result<()> {
+        if self.predict == [Verdict::Clean] {
             return match findings.first() {
                 Some(finding) => bail!("nothing may be reported, but: {}", describe(finding)),
                 None => Ok(()),
             };
         }
-        for word in &words {
-            if !findings.iter().any(|finding| fits_word(finding.kind, word)) {
-                bail!("no confirmed finding is a {word}; there are: {}", describe_all(findings));
+        for &verdict in self.predict {
+            if !findings.iter().any(|finding| fits_verdict(finding.kind, verdict)) {
+                bail!("no confirmed finding is a {verdict:?}; there are: {}", describe_all(findings));
             }
         }
         let markers = markers(case)?;
@@ -119,27 +68,34 @@ pub(super) fn group(entry: &Expected) -> String {
         let parts: Vec<&str> = place.split(':').collect();
         (parts.len() > 2).then(|| parts[1].to_owned())
     });
-    format!("{} {}", entry.kind, middle.unwrap_or_else(|| entry.places.join("+")))
+    format!("{} {}", entry.kind.name(), middle.unwrap_or_else(|| entry.places.join("+")))
 }
 
 /// A special case may be called by its more general name.
-fn fits_word(kind: Kind, word: &str) -> bool {
-    match word {
-        "race" => matches!(kind, Kind::DataRace | Kind::UseAfterFree),
-        "deadlock" => kind == Kind::Deadlock,
-        "blocked" => matches!(kind, Kind::BlockedThread | Kind::Deadlock),
-        "missed-signal" => matches!(kind, Kind::MissedSignal | Kind::BlockedThread | Kind::Deadlock),
-        _ => false,
+fn fits_verdict(kind: Kind, verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Race => kind.is_race(),
+        Verdict::Deadlock => kind == Kind::Deadlock,
+        Verdict::Blocked => matches!(kind, Kind::BlockedThread | Kind::Deadlock),
+        Verdict::MissedSignal => matches!(kind, Kind::MissedSignal | Kind::BlockedThread | Kind::Deadlock),
+        Verdict::Clean
+        | Verdict::May
+        | Verdict::Assert
+        | Verdict::Crash
+        | Verdict::Livelock
+        | Verdict::WrongOutput => false,
     }
 }
 
 pub(super) fn fits(finding: &Finding, entry: &Expected, markers: &Markers) -> bool {
-    let word = match entry.kind.as_str() {
-        "data-race" | "use-after-free" => "race",
-        "blocked-thread" => "blocked",
-        other => other,
+    let fits_kind = match entry.kind {
+        Kind::DataRace | Kind::UseAfterFree => finding.kind.is_race(),
+        Kind::Deadlock => fits_verdict(finding.kind, Verdict::Deadlock),
+        Kind::BlockedThread => fits_verdict(finding.kind, Verdict::Blocked),
+        Kind::MissedSignal => fits_verdict(finding.kind, Verdict::MissedSignal),
+        _ => false,
     };
-    fits_word(finding.kind, word)
+    fits_kind
         && finding.parties.iter().all(|party| {
             entry.places.iter().filter_map(|place| markers.get(place)).any(|lines| {
                 party.stack.iter().any(|frame| {
@@ -196,15 +152,11 @@ pub(super) fn describe(finding: &Finding) -> String {
 
 impl Runner {
     /// Hunts once in the case and compares what was confirmed with the manifest.
-    pub fn hunt(&self, case: &Case, verdicts: &Verdicts, variant: Variant) -> anyhow::Result<()> {
+    pub fn hunt(&self, case: &Case, variant: Variant, golden: Golden) -> anyhow::Result<()> {
         let scratch = tempfile::Builder::new().prefix("raddle-hunt-").tempdir()?;
         let folder = scratch.path().join("program");
         self.build(case, variant, &folder, true)?;
-        let mut command = std::process::Command::new(&self.raddle);
-        command.args(["hunt", "--quiet", "--workers", "1", "--output", "findings.json", "--", "./program"]);
-        command.args(&case.args);
-        command.current_dir(&folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
-        self.limited(command, case)?;
+        self.limited(self.hunt_command(case, &folder, &["--output", "findings.json"]), case)?;
         let kept = raddle_findings::FindingsFile::read(&folder.join("findings.json"))?;
         // A crash is not what prediction is asked about; that programs crash is part of some of them.
         let reported: Vec<Finding> = kept
@@ -212,7 +164,8 @@ impl Runner {
             .into_iter()
             .filter(|finding| finding.grade().is_failing() && finding.kind != Kind::Crash)
             .collect();
-        verdicts.check(case, &reported)?;
+        Verdicts { predict: &case.predict, finding: &case.findings }.check(case, &reported)?;
+        self.golden(case, &folder, golden)?;
         for finding in reported.iter().filter(|finding| finding.grade() == Grade::Confirmed) {
             if finding.schedule.is_none() {
                 bail!("confirmed, but no schedule is stored: {}", describe(finding));
@@ -222,6 +175,15 @@ impl Runner {
             self.replay(case, finding, &folder)?;
         }
         Ok(())
+    }
+
+    /// A hunt in the program of a case that was built into this folder.
+    pub(super) fn hunt_command(&self, case: &Case, folder: &Path, options: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.raddle);
+        command.args(["hunt", "--quiet", "--workers", "1"]).args(options).args(["--", "./program"]);
+        command.args(&case.args);
+        command.current_dir(folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
+        command
     }
 
     /// A confirmed finding happens again each time it is asked for: [`REPLAYS`] times, or as often as

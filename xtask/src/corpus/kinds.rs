@@ -1,13 +1,21 @@
 //! Names of events as manifests use them: `lock`, `lock:try`, `read:volatile`.
 
-use raddle_trace::{AccessFlags, AtomicKind, LockFlags, Op, Patience, describe};
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use raddle_trace::{AccessFlags, AtomicKind, LockFlags, Op, Patience, describe, ops_about};
 use std::collections::BTreeSet;
 
 /// Adds the plain name of an event and every qualified one that fits it.
 pub fn add(op: &Op, kinds: &mut BTreeSet<String>) {
     let plain = match op {
         Op::Atomic { .. } => "atomic",
-        _ => describe::kind(op),
+        Op::Read { .. }
+        | Op::Write { .. }
+        | Op::Fence { .. }
+        | Op::Alloc { .. }
+        | Op::Free { .. }
+        | Op::Lost { .. }
+        | ops_about!(Sync) => describe::kind(op),
     };
     if !kinds.contains(plain) {
         kinds.insert(plain.to_owned());
@@ -31,7 +39,13 @@ pub fn add(op: &Op, kinds: &mut BTreeSet<String>) {
             AtomicKind::Rmw => "rmw",
             AtomicKind::CasFailed => "cas-failed",
         }),
-        _ => {}
+        Op::Fence { .. }
+        | Op::Alloc { .. }
+        | Op::Free { .. }
+        | Op::Lost { .. }
+        | ops_about!(
+            Nothing, Thread, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal, Channel, Life
+        ) => {}
     }
 }
 

@@ -1,14 +1,16 @@
 //! Manifests: what is known about a corpus program. The format is described in `corpus/README.md`.
 //!
-//! Keys that this runner does not use (verdicts and findings belong to the tools that report) are read by others; an
-//! unknown key is an error all the same, so that a misspelt one does not go unnoticed.
+//! Every key has its type here, also those that another test reads: an unknown key or word is an error, so that a
+//! misspelt one does not go unnoticed.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+use raddle_findings::Kind;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Raw {
     title: Option<String>,
     language: String,
@@ -41,17 +43,83 @@ struct Raw {
     outside: bool,
     #[serde(default)]
     stable_memory: bool,
-    #[serde(flatten)]
-    verdicts: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    weak: Vec<String>,
+    #[serde(default)]
+    unreachable: Vec<String>,
+    #[serde(default)]
+    reachable: Vec<String>,
+    aspects: Option<String>,
+    property: Option<String>,
+    #[serde(default)]
+    online: OneOrMany,
+    #[serde(default)]
+    predict: OneOrMany,
+    #[serde(default)]
+    explore: OneOrMany,
+    #[serde(default)]
+    finding: Vec<Expected>,
 }
 
-/// The page that describes the format: a key that it does not list does not exist.
-const DESCRIPTION: &str = include_str!("../../../corpus/README.md");
+/// What a tool must say about a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Clean,
+    /// Either order occurs natively.
+    May,
+    Race,
+    Deadlock,
+    Blocked,
+    MissedSignal,
+    Assert,
+    Crash,
+    Livelock,
+    WrongOutput,
+}
 
-/// Is this key for the tools that report, as `key = ...` in the description?
-fn is_described(key: &str) -> bool {
-    key == "finding"
-        || DESCRIPTION.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(" = ")))
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(Verdict),
+    Many(Vec<Verdict>),
+    #[default]
+    None,
+}
+
+impl OneOrMany {
+    /// The verdicts of a tool that knows these.
+    fn of(self, tool: &str, known: &[Verdict]) -> anyhow::Result<Vec<Verdict>> {
+        let verdicts = match self {
+            OneOrMany::One(verdict) => vec![verdict],
+            OneOrMany::Many(verdicts) => verdicts,
+            OneOrMany::None => Vec::new(),
+        };
+        if let Some(stranger) = verdicts.iter().find(|verdict| !known.contains(verdict)) {
+            bail!("`{tool}` says {stranger:?}, which is no verdict of it");
+        }
+        ensure!(
+            verdicts.len() < 2 || !verdicts.contains(&Verdict::Clean),
+            "`{tool}` says clean and something else"
+        );
+        Ok(verdicts)
+    }
+}
+
+/// A finding that is due.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    pub kind: Kind,
+    #[serde(default, rename = "where")]
+    pub places: Vec<String>,
+    #[serde(default)]
+    pub optional: bool,
+    #[serde(default)]
+    pub property: bool,
+    /// Happens-before cannot see it in the timed order.
+    #[serde(default)]
+    pub hidden: bool,
 }
 
 /// How a program must end.
@@ -94,10 +162,15 @@ pub struct Case {
     pub seconds: f64,
     /// Too long for every run: only in the full matrix.
     pub slow: bool,
-    /// What some interleaving does: `deadlock`, `assert`, ...
-    pub explore: Vec<String>,
-    /// It has a data race.
-    pub racy: bool,
+    /// What happens-before says about the run as the program times it. Empty: nothing is known.
+    pub online: Vec<Verdict>,
+    /// What prediction from that run yields.
+    pub predict: Vec<Verdict>,
+    /// What some interleaving does.
+    pub explore: Vec<Verdict>,
+    pub findings: Vec<Expected>,
+    /// Every standard output that some interleaving gives. Empty: not known.
+    pub reachable: Vec<String>,
     /// Time, network or signals have a say in what it does.
     pub outside: bool,
     /// Addresses have a say in what it does.
@@ -105,7 +178,7 @@ pub struct Case {
 }
 
 /// Folders that hold programs of other languages with manifests of their own.
-const OTHER_FOLDERS: &[&str] = &["csp", "scheme", "include"];
+const OTHER_FOLDERS: &[&str] = &["csp", "scheme", "include", "rust"];
 
 /// Every case of the corpus, in a stable order.
 pub fn all(corpus: &Path) -> anyhow::Result<Vec<Case>> {
@@ -140,8 +213,9 @@ fn read(path: &Path, group: &str) -> anyhow::Result<Case> {
 
 fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Case> {
     let raw: Raw = toml::from_str(text)?;
-    if let Some(unknown) = raw.verdicts.keys().find(|key| !is_described(key)) {
-        bail!("unknown key `{unknown}`");
+    let of_others = [&raw.aspects, &raw.property].into_iter().flatten();
+    if let Some(missing) = of_others.into_iter().find(|file| !folder.join(file).exists()) {
+        bail!("there is no file {missing}");
     }
     let cxx = match raw.language.as_str() {
         "c" => false,
@@ -161,6 +235,13 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         (false, None, text) => Output::Exactly(text.unwrap_or_default()),
         _ => bail!("`outcomes` needs `nondeterministic = true`, `stdout` excludes both"),
     };
+    let outcomes = match &output {
+        Output::Lines(lines) => lines.as_slice(),
+        _ => &[],
+    };
+    if let Some(stranger) = raw.weak.iter().chain(&raw.unreachable).find(|line| !outcomes.contains(line)) {
+        bail!("`weak` or `unreachable` names {stranger:?}, which is not among the outcomes");
+    }
     let files = raw.files.unwrap_or_else(|| vec![format!("{stem}.{}", if cxx { "cpp" } else { "c" })]);
     let is_source =
         |name: &String| files.contains(name) || raw.shared.values().flatten().any(|file| file == name);
@@ -185,30 +266,43 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         trace: raw.trace,
         seconds: raw.seconds.unwrap_or(2.0),
         slow: raw.slow,
-        explore: words(raw.verdicts.get("explore")),
-        racy: is_racy(&raw.verdicts),
+        online: raw.online.of("online", &[Verdict::Clean, Verdict::Race, Verdict::May])?,
+        predict: raw.predict.of("predict", &PREDICTED)?,
+        explore: raw.explore.of("explore", &EXPLORED)?,
+        findings: raw.finding,
+        reachable: raw.reachable,
         outside: raw.outside,
         stable_memory: raw.stable_memory,
     })
 }
 
-/// Does any verdict or finding say so?
-fn is_racy(verdicts: &BTreeMap<String, toml::Value>) -> bool {
-    let kinds = verdicts.get("finding").and_then(toml::Value::as_array).into_iter().flatten();
-    kinds.filter_map(|finding| finding.get("kind")?.as_str()).any(|kind| kind == "data-race")
-        || ["online", "predict", "explore"]
-            .iter()
-            .any(|tool| words(verdicts.get(*tool)).iter().any(|word| word == "race"))
-}
+const PREDICTED: [Verdict; 5] =
+    [Verdict::Clean, Verdict::Race, Verdict::Deadlock, Verdict::Blocked, Verdict::MissedSignal];
 
-/// One verdict, or a list of them.
-fn words(verdict: Option<&toml::Value>) -> Vec<String> {
-    match verdict {
-        Some(toml::Value::String(word)) => vec![word.clone()],
-        Some(toml::Value::Array(all)) => {
-            all.iter().filter_map(|word| word.as_str()).map(str::to_owned).collect()
-        }
-        _ => Vec::new(),
+const EXPLORED: [Verdict; 9] = [
+    Verdict::Clean,
+    Verdict::Race,
+    Verdict::Deadlock,
+    Verdict::Blocked,
+    Verdict::MissedSignal,
+    Verdict::Assert,
+    Verdict::Crash,
+    Verdict::Livelock,
+    Verdict::WrongOutput,
+];
+
+impl Case {
+    /// Does any verdict or finding say that it has a data race?
+    pub fn is_racy(&self) -> bool {
+        let verdicts = self.online.iter().chain(&self.predict).chain(&self.explore);
+        self.findings.iter().any(|finding| finding.kind == Kind::DataRace)
+            || verdicts.into_iter().any(|verdict| *verdict == Verdict::Race)
+    }
+
+    /// The path of a file that belongs to the case: `NAME.ENDING` beside its manifest.
+    pub fn beside(&self, ending: &str) -> PathBuf {
+        let stem = self.name.rsplit('/').next().unwrap_or(&self.name);
+        self.folder.join(format!("{stem}.{ending}"))
     }
 }
 
@@ -254,6 +348,16 @@ mod tests {
     fn misspelt_keys_are_errors() {
         assert!(check("language = \"c\"\nstdot = \"x\"").unwrap_err().contains("stdot"));
         assert!(check("language = \"c\"\nonline = \"race\"\n[[finding]]\nkind = \"data-race\"").is_ok());
+        for wrong in [
+            "online = \"deadlock\"",
+            "predict = \"rase\"",
+            "explore = [\"clean\", \"race\"]",
+            "[[finding]]\nkind = \"data-rase\"",
+            "[[finding]]\nkind = \"data-race\"\nwhear = []",
+            "property = \"no-such-file.csp\"",
+        ] {
+            assert!(check(&format!("language = \"c\"\n{wrong}")).is_err(), "{wrong}");
+        }
         assert!(check("language = \"rust\"").is_err());
     }
 }

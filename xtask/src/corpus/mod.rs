@@ -3,6 +3,8 @@
 //! The full matrix (two compilers, `-O0` and `-O2`, with and without address randomisation) is `cargo xtask corpus`. The
 //! default test run takes a half of it: each case once with each compiler, at alternating optimisation levels.
 
+pub mod evidence;
+pub mod golden;
 pub mod hunt;
 mod kinds;
 pub mod manifest;
@@ -10,6 +12,7 @@ pub mod online;
 pub mod run;
 pub mod steered;
 
+use self::golden::Golden;
 use crate::project;
 use anyhow::{Context, bail};
 use manifest::Case;
@@ -36,10 +39,21 @@ pub struct Args {
     /// Instead: record a demo of each case under `queue` and `random`, and see that so many replays are the same.
     #[arg(long, value_name = "N", conflicts_with = "half")]
     replay: Option<u32>,
+    /// Instead: hunt in and explore each case in which something can be confirmed, with gcc and clang, and see that so many replays
+    /// from the store show every confirmed finding, also from a folder that was moved.
+    #[arg(long, value_name = "N", conflicts_with_all = ["half", "determinism", "replay"])]
+    evidence: Option<u32>,
+    /// Instead: hunt in each case that has a verdict of prediction, and write its golden files anew.
+    #[arg(long, conflicts_with_all = ["half", "determinism", "replay", "evidence"])]
+    bless: bool,
     /// Use this raddle instead of building one.
     #[arg(long, value_name = "PATH")]
     raddle: Option<std::path::PathBuf>,
 }
+
+/// What golden files are made with.
+pub const GOLDEN_VARIANT: Variant =
+    Variant { compiler: "clang", optimisation: "-O0", fixed_addresses: false };
 
 /// Every variant.
 pub fn full_matrix() -> Vec<Variant> {
@@ -64,8 +78,8 @@ pub fn half_matrix(number: usize) -> Vec<Variant> {
         .collect()
 }
 
-/// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record`, `hunt`, `online`,
-/// `determinism` or `replay` being the tool.
+/// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record`, `hunt`, `golden`,
+/// `online`, `determinism` or `replay` being the tool.
 pub fn known_failures(corpus: &std::path::Path, tool: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let path = corpus.join("known-failures.txt");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -94,6 +108,22 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let cases = manifest::all(&runner.corpus)?;
     let wanted =
         |case: &Case| args.filters.is_empty() || args.filters.iter().any(|part| case.name.contains(part));
+    if args.bless {
+        let clang = runner.clang.is_some();
+        anyhow::ensure!(clang, "golden files are made with clang, which is not installed");
+        let cases: Vec<&Case> = cases
+            .iter()
+            .filter(|case| wanted(case) && !case.predict.is_empty() && runner.can(case, GOLDEN_VARIANT))
+            .collect();
+        let failures = run_jobs(&cases, args.jobs.max(1), |case| {
+            let blessed = runner.hunt(case, GOLDEN_VARIANT, Golden::Bless);
+            blessed.map_err(|error| (case.name.clone(), error))
+        });
+        return conclude(cases.len(), &failures);
+    }
+    if let Some(replays) = args.evidence {
+        return run_evidence(&runner, args, &cases, replays, wanted);
+    }
     if let Some(check) = steered_check(args) {
         return run_steered(&runner, args, cases.iter().filter(|case| wanted(case)).collect(), check);
     }
@@ -117,6 +147,42 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 fn steered_check(args: &Args) -> Option<steered::Check> {
     let determinism = args.determinism.map(steered::Check::Determinism);
     determinism.or(args.replay.map(steered::Check::Replay))
+}
+
+fn run_evidence(
+    runner: &Runner,
+    args: &Args,
+    cases: &[Case],
+    replays: u32,
+    wanted: impl Fn(&Case) -> bool,
+) -> anyhow::Result<()> {
+    let other = cases.iter().find(|case| case.name == evidence::OTHER).context(evidence::OTHER)?;
+    let tally = evidence::Tally::default();
+    let check = evidence::Check { replays, other, tally: &tally };
+    let named = !args.filters.is_empty();
+    let jobs: Vec<(usize, &Case, Variant)> = cases
+        .iter()
+        .filter(|case| wanted(case) && evidence::Check::applies(case) && (named || !case.slow))
+        .enumerate()
+        .flat_map(|(number, case)| ["gcc", "clang"].map(|compiler| (number, case, compiler)))
+        .map(|(number, case, compiler)| {
+            // Both compilers and both levels, each option with each of them.
+            let optimisation = if (number / 2).is_multiple_of(2) { "-O0" } else { "-O2" };
+            (number, case, Variant { compiler, optimisation, fixed_addresses: false })
+        })
+        .filter(|(_, case, variant)| runner.can(case, *variant))
+        .collect();
+    let failures = run_jobs(&jobs, args.jobs.max(1), |&(number, case, variant)| {
+        let checked = check.run(runner, case, variant, number);
+        checked.map_err(|error| (format!("{} ({variant})", case.name), error))
+    });
+    let count = |number: &AtomicUsize| number.load(Ordering::Relaxed);
+    println!(
+        "corpus: {} confirmed findings were asked for, {} replays in all",
+        count(&tally.findings),
+        count(&tally.replays)
+    );
+    conclude(jobs.len(), &failures)
 }
 
 fn run_steered(runner: &Runner, args: &Args, cases: Vec<&Case>, check: steered::Check) -> anyhow::Result<()> {

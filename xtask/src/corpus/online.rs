@@ -4,35 +4,21 @@
 //! Places are compared only for builds without optimisation. A known group of findings that is `hidden` (another order
 //! would be needed) is not due.
 
-use super::hunt::{Expected, Words, describe, describe_all, fits, group, markers};
-use super::manifest::{Case, End};
+use super::hunt::{describe, describe_all, fits, group, markers};
+use super::manifest::{Case, End, Expected, Verdict};
 use super::run::{Runner, Variant};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use raddle_findings::{Finding, FindingsFile};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What a manifest says about online detection.
-#[derive(Clone, Debug, Deserialize)]
-pub struct OnlineVerdict {
-    #[serde(default)]
-    online: Words,
-    #[serde(default)]
-    finding: Vec<Expected>,
+struct OnlineVerdict<'a> {
+    online: &'a [Verdict],
+    finding: &'a [Expected],
 }
 
-impl OnlineVerdict {
-    /// Reads the verdict of a case; `None` if the manifest has none.
-    pub fn of(case: &Case) -> anyhow::Result<Option<OnlineVerdict>> {
-        let stem = case.name.rsplit('/').next().unwrap_or(&case.name);
-        let path = case.folder.join(format!("{stem}.toml"));
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let verdict: OnlineVerdict = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        Ok(if verdict.online.words().is_empty() { None } else { Some(verdict) })
-    }
-
+impl OnlineVerdict<'_> {
     fn check(&self, case: &Case, variant: Variant, findings: &[Finding]) -> anyhow::Result<()> {
         let races: Vec<Finding> = findings
             .iter()
@@ -42,14 +28,14 @@ impl OnlineVerdict {
         if let Some(finding) = races.iter().find(|finding| finding.parties.len() != 2) {
             bail!("a race has two parties: {}", describe(finding));
         }
-        match self.online.words().as_slice() {
-            ["clean"] => match races.first() {
+        match self.online {
+            [Verdict::Clean] => match races.first() {
                 Some(finding) => bail!("nothing may be reported, but: {}", describe(finding)),
                 None => return Ok(()),
             },
-            ["race"] if races.is_empty() => bail!("no race is reported"),
-            ["race" | "may"] => {}
-            other => bail!("`online` says {other:?}, which is no verdict"),
+            [Verdict::Race] if races.is_empty() => bail!("no race is reported"),
+            [Verdict::Race | Verdict::May] => {}
+            other => bail!("`online` says {other:?}: one verdict is enough"),
         }
         if variant.optimisation != "-O0" {
             return Ok(());
@@ -65,7 +51,7 @@ impl OnlineVerdict {
                 bail!("thread {} has no stack: {}", party.thread.path, describe(finding));
             }
         }
-        if self.online.words() == ["may"] {
+        if self.online == [Verdict::May] {
             return Ok(());
         }
         let mut groups: BTreeMap<String, bool> = BTreeMap::new();
@@ -82,7 +68,7 @@ impl OnlineVerdict {
 
 impl Runner {
     /// Runs the case under online detection and compares what is found with the manifest.
-    pub fn online(&self, case: &Case, verdict: &OnlineVerdict, variant: Variant) -> anyhow::Result<()> {
+    pub fn online(&self, case: &Case, variant: Variant) -> anyhow::Result<()> {
         let scratch = tempfile::Builder::new().prefix("raddle-online-").tempdir()?;
         let folder = scratch.path().join("program");
         self.build(case, variant, &folder, true)?;
@@ -95,6 +81,6 @@ impl Runner {
         if matches!(case.end, End::Status(_)) {
             super::run::compare_output(case, &stdout)?;
         }
-        verdict.check(case, variant, &kept.findings)
+        OnlineVerdict { online: &case.online, finding: &case.findings }.check(case, variant, &kept.findings)
     }
 }

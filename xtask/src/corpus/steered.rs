@@ -224,7 +224,7 @@ fn replay(runner: &Runner, case: &Case, folder: &Path, strategy: &str, runs: u32
         record.arg("--stable-memory");
     }
     // Code between operations runs in parallel under `queue`, and what a data race gives there is nobody's decision.
-    if case.racy {
+    if case.is_racy() {
         record.arg("--one-at-a-time");
     }
     record.args(["--", "./program"]).args(&case.args);

@@ -121,7 +121,15 @@ impl Detector for Atomizer {
                         Sync::Acquire { lock, read } => {
                             second.part(PartAction::Acquires { subject: Some(Subject::Lock(lock)), read })
                         }
-                        _ => second.accesses(step.vars.first().copied().map(Subject::Variable)),
+                        Sync::None
+                        | Sync::Release { .. }
+                        | Sync::Fork(_)
+                        | Sync::Join(_)
+                        | Sync::Receive(_)
+                        | Sync::Send(_)
+                        | Sync::Exchange(_) => {
+                            second.accesses(step.vars.first().copied().map(Subject::Variable))
+                        }
                     };
                     Report::new(NAME, Kind::AtomicityViolation, Basis::rule())
                         .detail(Detail::NotReducible)

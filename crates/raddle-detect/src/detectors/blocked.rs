@@ -45,7 +45,7 @@ impl Detector for Blocked {
                     None => continue,
                     holder => holder,
                 },
-                _ => None,
+                WaitsFor::Condition(_) | WaitsFor::Semaphore(_) | WaitsFor::Barrier(_) => None,
             };
             let ended = holder.filter(|&holder| self.waiting.has_ended(holder));
             let basis = if certain || ended.is_some() { Basis::observed() } else { Basis::rule() };

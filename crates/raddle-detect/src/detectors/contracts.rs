@@ -34,7 +34,7 @@ use crate::race::Site;
 use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::Step;
 use raddle_findings::{Basis, Detail, Kind, Role, What};
-use raddle_trace::{ObjectId, Op, Tables, TextIx, ThreadIx};
+use raddle_trace::{ObjectId, Op, Tables, TextIx, ThreadIx, ops_beside};
 use std::collections::VecDeque;
 
 pub const NAME: &str = "contracts";
@@ -360,7 +360,7 @@ impl Detector for Contracts {
     fn learn(&mut self, tables: &Tables, events: &[raddle_trace::Event]) {
         let last = events.iter().filter_map(|event| match event.op {
             Op::Custom { name, .. } => Some(name),
-            _ => None,
+            Op::Acquire { .. } | Op::Release { .. } | Op::BenignRace { .. } | ops_beside!(Annotated) => None,
         });
         if let Some(last) = last.max() {
             self.learn_names(tables, last);

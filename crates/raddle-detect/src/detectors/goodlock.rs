@@ -21,7 +21,7 @@ use crate::lockgraph::{Ask, LockGraph};
 use crate::report::{Key, PartAction, Remark, Report, Reports};
 use crate::step::{LockIx, Names, Step};
 use raddle_findings::{Basis, Kind};
-use raddle_trace::{ObjectId, Op};
+use raddle_trace::{ObjectId, Op, ops_beside};
 use rustc_hash::FxHashMap;
 
 pub const NAME: &str = "goodlock";
@@ -52,7 +52,12 @@ pub(crate) fn learn_lock(locks: &mut FxHashMap<ObjectId, LockIx>, step: &Step<'_
 pub(crate) fn requested(locks: &FxHashMap<ObjectId, LockIx>, step: &Step<'_>) -> Option<LockIx> {
     match step.event.op {
         Op::Request { lock, .. } => locks.get(&lock).copied(),
-        _ => None,
+        Op::Lock { .. }
+        | Op::LockFailed { .. }
+        | Op::ReadLock { .. }
+        | Op::ReadLockFailed { .. }
+        | Op::Unlock { .. }
+        | ops_beside!(Lock) => None,
     }
 }
 

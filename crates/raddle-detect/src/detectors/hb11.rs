@@ -26,7 +26,7 @@ use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{PerVar, Step, VarIx};
 use raddle_findings::Basis;
-use raddle_trace::{Addr, AtomicKind, Op, Order, ThreadIx};
+use raddle_trace::{Addr, AtomicKind, Op, Order, ThreadIx, ops_about};
 use rustc_hash::FxHashMap;
 
 pub const NAME: &str = "hb11";
@@ -212,7 +212,14 @@ impl Detector for Hb11 {
                 self.store(thread, slot, Addr(once.0), Order::Release, false);
                 self.order.step(step);
             }
-            _ => self.order.step(step),
+            Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | Op::OnceBegin { .. }
+            | Op::OncePassed { .. }
+            | ops_about!(
+                Nothing, Thread, Lock, Condition, Barrier, Semaphore, Futex, Annotated, Signal, Channel, Life
+            ) => self.order.step(step),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::report::{PartAction, Remark, Report, Reports, Subject, place_key};
 use crate::step::Step;
 use crate::waiting::{Waiting, WaitsFor};
 use raddle_findings::{Basis, Detail, Kind, What};
-use raddle_trace::{ObjectId, Op};
+use raddle_trace::{ObjectId, Op, ops_beside};
 use rustc_hash::FxHashMap;
 
 pub const NAME: &str = "missedsignal";
@@ -78,7 +78,7 @@ impl Detector for MissedSignal {
                     });
                 }
             }
-            _ => {}
+            ops_beside!(Condition) => {}
         }
     }
 

@@ -22,7 +22,7 @@ use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{Step, Sync};
 use crate::waiting::{WaitsFor, lock_kind};
 use raddle_findings::{Basis, Detail, Kind, Role, What};
-use raddle_trace::{LocationIx, ObjectId, Op, ThreadIx};
+use raddle_trace::{LocationIx, ObjectId, Op, ThreadIx, ops_about};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub const NAME: &str = "nonprogress";
@@ -142,11 +142,31 @@ fn is_progress(op: &Op) -> bool {
         | Op::OnceEnd { .. }
         | Op::Custom { .. }
         | Op::Release { .. }
+        | Op::Send { .. }
         | Op::ProcessFork { .. }
         | Op::ProcessExec { .. }
         | Op::ProcessExit { .. } => true,
         Op::Atomic { kind, read, written, .. } => kind.writes() && (read != written || *written == 0),
-        _ => false,
+        Op::Read { .. }
+        | Op::Fence { .. }
+        | Op::Lost { .. }
+        | Op::AtomicBegin { .. }
+        | Op::AtomicEnd { .. }
+        | Op::Yield
+        | Op::JoinFailed { .. }
+        | Op::Detach { .. }
+        | Op::Cancel { .. }
+        | Op::WaitBegin { .. }
+        | Op::WaitFailed { .. }
+        | Op::SemInit { .. }
+        | Op::SemWaitFailed { .. }
+        | Op::SemRequest { .. }
+        | Op::OnceBegin { .. }
+        | Op::OncePassed { .. }
+        | Op::Acquire { .. }
+        | Op::BenignRace { .. }
+        | Op::Receive { .. }
+        | ops_about!(Lock, Barrier, Futex, Signal, Life) => false,
     }
 }
 

@@ -66,8 +66,15 @@ impl Detector for Segments {
         match step.sync {
             Sync::Fork(child) => self.pass_on(thread, child),
             Sync::Join(child) => self.pass_on(child, thread),
-            _ if step.held.is_empty() => {}
-            _ => {
+            Sync::None
+            | Sync::Acquire { .. }
+            | Sync::Release { .. }
+            | Sync::Receive(_)
+            | Sync::Send(_)
+            | Sync::Exchange(_) => {
+                if step.held.is_empty() {
+                    return;
+                }
                 let clock = self.clock(thread).clone();
                 let segment = (thread, clock.get(thread));
                 self.segments.entry(segment).or_insert(clock);

@@ -26,7 +26,7 @@ use crate::report::{Holding, Part, PartAction, Remark, Report, Reports};
 use crate::skeleton::{Ideal, Skeleton};
 use crate::step::{LockIx, PerVar, Step, Sync};
 use raddle_findings::{Basis, Fidelity, Kind};
-use raddle_trace::{ContextIx, LocationIx, Op, Patience, ThreadIx};
+use raddle_trace::{ContextIx, LocationIx, Op, Patience, ThreadIx, ops_beside};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -111,7 +111,11 @@ impl Spd {
     fn acquire(&mut self, step: &Step<'_>, lock: LockIx, read: bool, index: u32) {
         let flags = match step.event.op {
             Op::Lock { flags, .. } | Op::ReadLock { flags, .. } => flags,
-            _ => return,
+            Op::LockFailed { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Unlock { .. }
+            | Op::Request { .. }
+            | ops_beside!(Lock) => return,
         };
         // Also when it is only read: two threads that both hold it in read mode do not exclude each other.
         if read || flags.rwlock {

@@ -321,7 +321,13 @@ impl Detector for Syncp {
         let own = match step.sync {
             Sync::Acquire { lock, read: false } => Some((lock, true)),
             Sync::Release { lock, .. } => Some((lock, false)),
-            _ => None,
+            Sync::None
+            | Sync::Acquire { .. }
+            | Sync::Fork(_)
+            | Sync::Join(_)
+            | Sync::Receive(_)
+            | Sync::Send(_)
+            | Sync::Exchange(_) => None,
         };
         if let Some((lock, acquired)) = own {
             let others =

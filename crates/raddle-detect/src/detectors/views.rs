@@ -92,7 +92,12 @@ impl Detector for Views {
                     actor.views.entry(view).or_insert(site);
                 }
             }
-            _ => {}
+            Sync::None
+            | Sync::Fork(_)
+            | Sync::Join(_)
+            | Sync::Receive(_)
+            | Sync::Send(_)
+            | Sync::Exchange(_) => {}
         }
     }
 

@@ -32,7 +32,7 @@ use crate::race::{Races, Site};
 use crate::report::Report;
 use crate::step::{ChannelIx, LockIx, PerVar, Step, Sync, VarIx};
 use raddle_findings::Basis;
-use raddle_trace::{Op, ThreadIx};
+use raddle_trace::{Op, ThreadIx, ops_beside};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -278,7 +278,11 @@ impl Wcp {
         let thread = step.thread();
         let rwlock = match step.event.op {
             Op::Lock { flags, .. } | Op::ReadLock { flags, .. } => flags.rwlock || read,
-            _ => read,
+            Op::LockFailed { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Unlock { .. }
+            | Op::Request { .. }
+            | ops_beside!(Lock) => read,
         };
         let lock_state = entry(&mut self.locks, lock.index());
         lock_state.rwlock |= rwlock;

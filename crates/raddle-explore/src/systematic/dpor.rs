@@ -18,7 +18,8 @@ use super::search::Node;
 use raddle_sched::dependence::dependent;
 use raddle_wire::step;
 
-/// Can the two ever be enabled in one state? Never what only the other one enables.
+/// Can the two ever be enabled in one state? Never what only the other one enables. Entering a barrier and leaving it is not of
+/// that kind: a thread may enter the next round before another has left the last one.
 fn may_be_co_enabled(first: &Event, second: &Event) -> bool {
     use raddle_sched::dependence::GIVES_UP;
     if second.op.has(GIVES_UP) {
@@ -29,7 +30,6 @@ fn may_be_co_enabled(first: &Event, second: &Event) -> bool {
         (step::UNLOCK | step::WAIT, step::LOCK | step::RELOCK)
             | (step::END, step::JOIN)
             | (step::FORK, step::START)
-            | (step::BARRIER_ENTER, step::BARRIER_EXIT)
     )
 }
 

@@ -12,7 +12,7 @@
 
 use super::objects::Objects;
 use super::run::{Event, Run, ThreadId};
-use raddle_sched::dependence::dependent;
+use raddle_sched::dependence::{SPINS, dependent};
 
 /// Vector clocks: of each thread, how many of its events have happened.
 type Clock = Vec<u32>;
@@ -119,6 +119,7 @@ impl<'a> History<'a> {
                     || reversible.iter().any(|&later| self.before(first, later))
                     || self.before_arrival(first, second)
                     || !self.enabled_without(first, end, &event)
+                    || event.op.has(SPINS) && !self.has_news_without(first, second)
                 {
                     continue;
                 }
@@ -139,6 +140,20 @@ impl<'a> History<'a> {
             }
         }
         objects.enables(event.thread, &event.op)
+    }
+
+    /// A thread waits in a loop before its operation: has anybody but `first` changed what it looks at since it came there?
+    fn has_news_without(&self, first: usize, second: usize) -> bool {
+        let event = self.event(second);
+        (self.arrival(second)..second.min(self.events.len())).any(|at| {
+            let other = &self.events[at];
+            at != first
+                && other.thread != event.thread
+                && !self.before(first, at)
+                && !other.failed
+                && !other.op.only_looks()
+                && dependent(&other.op, &event.op)
+        })
     }
 
     /// An event by its thread, which of the thread's it is, and what happened before it.

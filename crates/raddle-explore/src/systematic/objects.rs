@@ -41,6 +41,7 @@ pub struct Objects {
     conditions: HashMap<u64, Condition>,
     barriers: HashMap<u64, Barrier>,
     once: HashMap<u64, bool>,
+    forked: Vec<u64>,
     ended: Vec<u64>,
     clock: u64,
 }
@@ -59,6 +60,7 @@ impl Objects {
             step::READ_LOCK => self.locks.get(&op.object).is_none_or(|lock| lock.owner.is_none()),
             // The value that the semaphore had when somebody first came to it is in the operation.
             step::SEM_WAIT => self.semaphores.get(&op.object).copied().unwrap_or(op.second as i64) > 0,
+            step::START => self.forked.contains(&op.object),
             step::JOIN => self.ended.contains(&op.object),
             step::WAKE => self.conditions.get(&op.object).is_some_and(|condition| {
                 let since = condition.waiters.iter().find(|(waiter, _)| *waiter == thread);
@@ -70,6 +72,11 @@ impl Objects {
             step::ONCE_BEGIN => !self.once.get(&op.object).copied().unwrap_or(false),
             _ => true,
         }
+    }
+
+    /// The value of a semaphore that has been used.
+    pub fn semaphore(&self, object: u64) -> Option<i64> {
+        self.semaphores.get(&object).copied()
     }
 
     fn release(&mut self, thread: ThreadId, lock: u64) {
@@ -97,6 +104,10 @@ impl Objects {
         match op.kind {
             step::LOCK | step::RELOCK => {
                 let lock = self.locks.entry(op.object).or_default();
+                if lock.owner == Some(thread) && op.flags & REENTERS == 0 {
+                    // It is told that it has it already.
+                    return;
+                }
                 lock.owner = Some(thread);
                 lock.depth += 1;
             }
@@ -142,6 +153,7 @@ impl Objects {
             step::ONCE_END => {
                 self.once.insert(op.object, false);
             }
+            step::FORK => self.forked.push(op.object),
             step::END => self.ended.push(op.object),
             _ => {}
         }

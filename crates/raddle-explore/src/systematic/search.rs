@@ -123,12 +123,7 @@ impl Search {
 
     /// Takes in what the run of the last order did. A run that did not follow its order is an error of the executor.
     pub fn absorb(&mut self, order: &Order, run: &Run) -> Result<Verdict, Strayed> {
-        let followed = run.steps.iter().map(|step| step.event.thread).take(order.prefix.len());
-        if !followed.eq(order.prefix.iter().copied()) {
-            let at =
-                run.steps.iter().zip(&order.prefix).take_while(|(step, t)| step.event.thread == **t).count();
-            return Err(Strayed { at });
-        }
+        order.check(run)?;
         self.started = true;
         self.statistics.runs += 1;
         self.statistics.steps_max = self.statistics.steps_max.max(run.steps.len() as u64);
@@ -236,7 +231,7 @@ impl Search {
     fn branches(&self, node: &Node) -> u32 {
         let waiting = match self.reduction {
             Reduction::Optimal => node.wakeup.children_count().saturating_sub(1),
-            _ => node
+            Reduction::None | Reduction::Sleep | Reduction::Dpor | Reduction::Source => node
                 .backtrack
                 .iter()
                 .filter(|&&thread| {
@@ -269,6 +264,17 @@ impl Search {
 )]
 pub struct Strayed {
     pub at: usize,
+}
+
+impl Order {
+    /// Did the run go along the prefix?
+    pub fn check(&self, run: &Run) -> Result<(), Strayed> {
+        let along = run.steps.iter().zip(&self.prefix).take_while(|(step, t)| step.event.thread == **t);
+        match along.count() {
+            at if at < self.prefix.len() => Err(Strayed { at }),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug)]

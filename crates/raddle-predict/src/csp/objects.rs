@@ -2,6 +2,20 @@
 //! initialisations and registers allow.
 
 use super::*;
+use raddle_wire::{Demand, Effect, Situation};
+
+/// Does an object in this state let an operation with this effect happen? What a process offers follows from the table's rule.
+fn lets(now: Situation, effect: Effect) -> bool {
+    effect.demand().is_met(now)
+}
+
+/// The rule as a guard over the parameter that counts.
+fn guard(demand: Demand, count: &str) -> String {
+    // The least count that meets it: the rule knows none other than "is there enough?".
+    let least = (0..=1).find(|&least| demand.is_met(Situation::count(least)));
+    let least = least.expect("a count of one meets every demand on counts");
+    if least == 0 { String::new() } else { format!("{count} > {} & ", least - 1) }
+}
 
 impl Writer<'_> {
     pub(super) fn forks_and_joins(&mut self, parts: &mut Vec<String>) {
@@ -36,29 +50,34 @@ impl Writer<'_> {
         let (trylock, tryrdlock) = (self.has("trylock"), self.has("tryrdlock"));
         let (missed, rdmissed) = (self.has("missed"), self.has("rdmissed"));
         let shared = rdlock || tryrdlock;
-        let free = choice(vec![
-            (lock, "lock?t!m -> HELD(m, t)".into()),
-            (trylock, "trylock?t!m -> HELD(m, t)".into()),
-            (rdlock, "rdlock?t!m -> READ(m, {t})".into()),
-            (tryrdlock, "tryrdlock?t!m -> READ(m, {t})".into()),
-        ]);
-        let held = choice(vec![
-            (unlock, "unlock.t.m -> MUTEX(m)".into()),
-            (missed, "missed?u!m -> HELD(m, t)".into()),
-            (rdmissed, "rdmissed?u!m -> HELD(m, t)".into()),
-        ]);
-        let _ = writeln!(self.text, "MUTEX(m) = {free}\nHELD(m, t) = {held}");
+        let (free, held, read) =
+            (Situation::lock(false, false), Situation::lock(true, false), Situation::lock(false, true));
+        // A lock is offered where the rule allows it; that a try fails, where it does not.
+        let writers = |now| lets(now, Effect::Locks);
+        let readers = |now| lets(now, Effect::LocksShared);
+        let offers = |now: Situation, write: &str, share: &str, who: &str, same: &str| {
+            vec![
+                (lock && writers(now), format!("lock?t!m -> {write}")),
+                (trylock && writers(now), format!("trylock?t!m -> {write}")),
+                (rdlock && readers(now), format!("rdlock?t{who}!m -> {share}")),
+                (tryrdlock && readers(now), format!("tryrdlock?t{who}!m -> {share}")),
+                (missed && !writers(now), format!("missed?u!m -> {same}")),
+                (rdmissed && !readers(now), format!("rdmissed?u!m -> {same}")),
+            ]
+        };
+        let free = choice(offers(free, "HELD(m, t)", "READ(m, {t})", "", "MUTEX(m)"));
+        let mut when_held = vec![(unlock, "unlock.t.m -> MUTEX(m)".to_owned())];
+        when_held.extend(offers(held, "HELD(m, t)", "READ(m, {t})", "", "HELD(m, t)"));
+        let _ = writeln!(self.text, "MUTEX(m) = {free}\nHELD(m, t) = {}", choice(when_held));
         if shared {
-            let read = choice(vec![
-                (rdlock, "rdlock?t:diff(thread, readers)!m -> READ(m, union(readers, {t}))".into()),
-                (tryrdlock, "tryrdlock?t:diff(thread, readers)!m -> READ(m, union(readers, {t}))".into()),
-                (
-                    unlock,
-                    "unlock?t:readers!m -> (if card(readers) == 1 then MUTEX(m) else READ(m, diff(readers, {t})))".into(),
-                ),
-                (missed, "missed?u!m -> READ(m, readers)".into()),
-            ]);
-            let _ = writeln!(self.text, "READ(m, readers) = {read}");
+            let others = ":diff(thread, readers)";
+            let mut when_read =
+                offers(read, "HELD(m, t)", "READ(m, union(readers, {t}))", others, "READ(m, readers)");
+            when_read.push((
+                unlock,
+                "unlock?t:readers!m -> (if card(readers) == 1 then MUTEX(m) else READ(m, diff(readers, {t})))".into(),
+            ));
+            let _ = writeln!(self.text, "READ(m, readers) = {}", choice(when_read));
         }
         parts.extend(self.used.locks.iter().map(|lock| format!("MUTEX({lock})")));
     }
@@ -119,12 +138,13 @@ impl Writer<'_> {
         if self.used.semaphores.is_empty() {
             return;
         }
-        let mut choice: Vec<&str> = Vec::new();
+        let mut choice: Vec<String> = Vec::new();
         if self.has("sem_post") {
-            choice.push("i < max & sem_post?t!s -> SEMAPHORE(s, i + 1, max)");
+            choice.push("i < max & sem_post?t!s -> SEMAPHORE(s, i + 1, max)".to_owned());
         }
         if self.has("sem_wait") {
-            choice.push("i > 0 & sem_wait?t!s -> SEMAPHORE(s, i - 1, max)");
+            let enough = guard(Effect::Takes.demand(), "i");
+            choice.push(format!("{enough}sem_wait?t!s -> SEMAPHORE(s, i - 1, max)"));
         }
         let _ = writeln!(self.text, "SEMAPHORE(s, i, max) = {}", choice.join("\n  [] "));
         for &sem in &self.used.semaphores {
@@ -142,12 +162,26 @@ impl Writer<'_> {
         if self.used.onces.is_empty() {
             return;
         }
-        let early = if self.has("once_early") { "\n  [] once_early?t!o -> ONCE(o)" } else { "" };
-        let begin = if self.has("once_begin") { "once_begin?t!o -> ONCE_RUNS(o)" } else { "STOP" };
-        let end = if self.has("once_end") { "once_end?t!o -> ONCE_DONE(o)" } else { "STOP" };
-        let passed = if self.has("once_passed") { "once_passed?t!o -> ONCE_DONE(o)" } else { "STOP" };
-        let _ =
-            writeln!(self.text, "ONCE(o) = {begin}{early}\nONCE_RUNS(o) = {end}\nONCE_DONE(o) = {passed}");
+        let once = |now: Situation, same: &str| {
+            let offers = [
+                ("once_begin", lets(now, Effect::OnceBegins), "once_begin?t!o -> ONCE_RUNS(o)".to_owned()),
+                // Passing before anybody has begun is to run the initialiser oneself.
+                ("once_early", !now.begun, format!("once_early?t!o -> {same}")),
+                ("once_end", now.begun && !now.initialised, "once_end?t!o -> ONCE_DONE(o)".to_owned()),
+                ("once_passed", lets(now, Effect::OncePasses), format!("once_passed?t!o -> {same}")),
+            ];
+            let offered = offers.into_iter().filter(|(channel, is, _)| *is && self.has(channel));
+            let offered: Vec<String> = offered.map(|(_, _, text)| text).collect();
+            if offered.is_empty() { "STOP".to_owned() } else { offered.join("\n  [] ") }
+        };
+        let processes = [
+            ("ONCE(o)", Situation::once(false, false)),
+            ("ONCE_RUNS(o)", Situation::once(true, false)),
+            ("ONCE_DONE(o)", Situation::once(true, true)),
+        ];
+        let lines: Vec<String> =
+            processes.into_iter().map(|(name, now)| format!("{name} = {}\n", once(now, name))).collect();
+        self.text.extend(lines);
         for &once in &self.used.onces {
             debug_assert!(OnceIx(once).index() < self.program.onces.len());
             parts.push(format!("ONCE({once})"));

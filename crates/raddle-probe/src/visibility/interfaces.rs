@@ -4,23 +4,14 @@
 //! does for the order of threads: it *sends* (what happened before it happens before the return of some other call) or
 //! *receives*, through a [`Channel`]. Only a sender in one thread and a receiver in the other can order the two.
 //!
-//! Online detection follows some of these calls (`raddle-rt`, `detect/channel.rs`); a recorded trace follows none. A pair is
-//! invisible to an observer unless it follows both ends.
+//! The runtime follows most of these calls (`raddle-rt`, `interpose/channel.rs`), in online detection and in traces alike. A pair is
+//! invisible unless both of its ends are followed.
 //!
 //! Left out on purpose: calls on regular files and folders. A lock file made with `open(O_EXCL)` or `mkdir` does order threads, but
 //! nearly every program opens files in several threads and means nothing by it.
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
-
-/// Who watches the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Observer {
-    /// Online detection (`raddle run`).
-    Detector,
-    /// A recorded trace and the analyses that read it.
-    Recorder,
-}
 
 /// Through what threads reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,8 +60,8 @@ pub struct Interface {
     pub name: &'static str,
     pub channel: Channel,
     pub direction: Direction,
-    /// Online detection follows it.
-    pub is_detected: bool,
+    /// The runtime follows it.
+    pub is_followed: bool,
     /// It concerns every thread, whoever calls it: a signal handler runs in whichever thread the signal hits.
     pub is_process_wide: bool,
     needs: Needs,
@@ -121,7 +112,7 @@ const SIGNALS_BY_DESCRIPTOR: &[&str] = &["signalfd"];
 const QUEUES_BY_SIGNAL: &[&str] = &["mq_notify"];
 
 const fn interface(name: &'static str, channel: Channel, direction: Direction) -> Interface {
-    Interface { name, channel, direction, is_detected: false, is_process_wide: false, needs: Needs::Nothing }
+    Interface { name, channel, direction, is_followed: false, is_process_wide: false, needs: Needs::Nothing }
 }
 
 /// A call on a descriptor.
@@ -129,9 +120,9 @@ const fn descriptor(name: &'static str, direction: Direction) -> Interface {
     Interface { needs: Needs::Channel, ..interface(name, Channel::Descriptors, direction) }
 }
 
-/// A call on a descriptor that online detection follows.
-const fn detected(name: &'static str, direction: Direction) -> Interface {
-    Interface { is_detected: true, ..descriptor(name, direction) }
+/// A call that the runtime follows.
+const fn followed(interface: Interface) -> Interface {
+    Interface { is_followed: true, ..interface }
 }
 
 /// A call on a `FILE`: the C library reads and writes the descriptor itself, behind the runtime's back.
@@ -148,24 +139,24 @@ use Direction::*;
 
 /// Sorted by channel; [`find`] looks names up.
 pub static INTERFACES: &[Interface] = &[
-    detected("read", Receives),
-    detected("readv", Receives),
-    detected("recv", Receives),
-    detected("recvfrom", Receives),
-    detected("recvmsg", Receives),
-    detected("accept", Receives),
-    detected("accept4", Receives),
-    detected("epoll_wait", Receives),
-    detected("epoll_pwait", Receives),
-    detected("write", Sends),
-    detected("writev", Sends),
-    detected("send", Sends),
-    detected("sendto", Sends),
-    detected("sendmsg", Sends),
-    detected("connect", Sends),
-    detected("shutdown", Sends),
-    detected("close", Sends),
-    detected("epoll_ctl", Sends),
+    followed(descriptor("read", Receives)),
+    followed(descriptor("readv", Receives)),
+    followed(descriptor("recv", Receives)),
+    followed(descriptor("recvfrom", Receives)),
+    followed(descriptor("recvmsg", Receives)),
+    followed(descriptor("accept", Receives)),
+    followed(descriptor("accept4", Receives)),
+    followed(descriptor("epoll_wait", Receives)),
+    followed(descriptor("epoll_pwait", Receives)),
+    followed(descriptor("write", Sends)),
+    followed(descriptor("writev", Sends)),
+    followed(descriptor("send", Sends)),
+    followed(descriptor("sendto", Sends)),
+    followed(descriptor("sendmsg", Sends)),
+    followed(descriptor("connect", Sends)),
+    followed(descriptor("shutdown", Sends)),
+    followed(descriptor("close", Sends)),
+    followed(descriptor("epoll_ctl", Sends)),
     descriptor("poll", Receives),
     descriptor("ppoll", Receives),
     descriptor("select", Receives),
@@ -185,7 +176,7 @@ pub static INTERFACES: &[Interface] = &[
     descriptor("vdprintf", Sends),
     descriptor("__dprintf_chk", Sends),
     descriptor("eventfd_write", Sends),
-    descriptor("timerfd_settime", Sends),
+    followed(descriptor("timerfd_settime", Sends)),
     descriptor("sendfile", Both),
     descriptor("sendfile64", Both),
     descriptor("splice", Both),
@@ -211,20 +202,20 @@ pub static INTERFACES: &[Interface] = &[
     stream("fflush", Sends),
     stream("fclose", Sends),
     stream("pclose", Both),
-    interface("kill", Signals, Sends),
+    followed(interface("kill", Signals, Sends)),
     interface("killpg", Signals, Sends),
     interface("tgkill", Signals, Sends),
-    interface("pthread_kill", Signals, Sends),
-    interface("sigqueue", Signals, Sends),
+    followed(interface("pthread_kill", Signals, Sends)),
+    followed(interface("sigqueue", Signals, Sends)),
     interface("pthread_sigqueue", Signals, Sends),
     interface("pidfd_send_signal", Signals, Sends),
     interface("timer_settime", Signals, Sends),
     interface("setitimer", Signals, Sends),
     interface("alarm", Signals, Sends),
     interface("ualarm", Signals, Sends),
-    interface("sigwait", Signals, Receives),
-    interface("sigwaitinfo", Signals, Receives),
-    interface("sigtimedwait", Signals, Receives),
+    followed(interface("sigwait", Signals, Receives)),
+    followed(interface("sigwaitinfo", Signals, Receives)),
+    followed(interface("sigtimedwait", Signals, Receives)),
     interface("sigsuspend", Signals, Receives),
     interface("sigpause", Signals, Receives),
     interface("sigpending", Signals, Receives),
@@ -236,23 +227,23 @@ pub static INTERFACES: &[Interface] = &[
     handler("ssignal"),
     handler("sigset"),
     handler("timer_create"),
-    interface("semop", SystemVSemaphores, Both),
-    interface("semtimedop", SystemVSemaphores, Both),
-    interface("semctl", SystemVSemaphores, Both),
-    interface("msgsnd", SystemVQueues, Sends),
-    interface("msgrcv", SystemVQueues, Receives),
+    followed(interface("semop", SystemVSemaphores, Both)),
+    followed(interface("semtimedop", SystemVSemaphores, Both)),
+    followed(interface("semctl", SystemVSemaphores, Both)),
+    followed(interface("msgsnd", SystemVQueues, Sends)),
+    followed(interface("msgrcv", SystemVQueues, Receives)),
     interface("msgctl", SystemVQueues, Both),
-    interface("mq_send", PosixQueues, Sends),
-    interface("mq_timedsend", PosixQueues, Sends),
-    interface("mq_receive", PosixQueues, Receives),
-    interface("mq_timedreceive", PosixQueues, Receives),
+    followed(interface("mq_send", PosixQueues, Sends)),
+    followed(interface("mq_timedsend", PosixQueues, Sends)),
+    followed(interface("mq_receive", PosixQueues, Receives)),
+    followed(interface("mq_timedreceive", PosixQueues, Receives)),
     interface("mq_getattr", PosixQueues, Receives),
     interface("mq_notify", PosixQueues, Receives),
-    interface("flock", FileLocks, Both),
+    followed(interface("flock", FileLocks, Both)),
     interface("lockf", FileLocks, Both),
     interface("lockf64", FileLocks, Both),
-    interface("fcntl", FileLocks, Both),
-    interface("fcntl64", FileLocks, Both),
+    followed(interface("fcntl", FileLocks, Both)),
+    followed(interface("fcntl64", FileLocks, Both)),
     interface("flockfile", StreamLocks, Both),
     interface("ftrylockfile", StreamLocks, Both),
     interface("funlockfile", StreamLocks, Both),
@@ -364,20 +355,23 @@ impl Makers {
             || self.queues_by_signal && (from, to) == (PosixQueues, Signals)
     }
 
-    /// Can the first call, in one thread, order it before the second one, in another, unseen by the observer?
-    pub fn orders(&self, sender: &Interface, receiver: &Interface, observer: Observer) -> bool {
+    /// Can the first call, in one thread, order it before the second one, in another, unseen?
+    pub fn orders(&self, sender: &Interface, receiver: &Interface) -> bool {
         sender.direction.sends()
             && receiver.direction.receives()
             && self.leads(sender.channel, receiver.channel)
-            && !(observer == Observer::Detector && is_followed(sender, receiver))
+            && !are_followed(sender, receiver)
     }
 }
 
-/// Does online detection order these two? Who waits for several descriptors by epoll is ordered behind what was done to the epoll descriptor,
-/// not behind what was written to those that it watches.
-fn is_followed(sender: &Interface, receiver: &Interface) -> bool {
+/// Does the runtime order these two? It does through one channel, and where signals are read from descriptors. Who waits for several
+/// descriptors by epoll is ordered behind what was done to the epoll descriptor, not behind what was written to those that it
+/// watches.
+fn are_followed(sender: &Interface, receiver: &Interface) -> bool {
     let is_epoll = |interface: &Interface| interface.name.starts_with("epoll_");
-    sender.is_detected && receiver.is_detected && is_epoll(sender) == is_epoll(receiver)
+    let meets = sender.channel == receiver.channel
+        || (sender.channel, receiver.channel) == (Signals, Descriptors) && !is_epoll(receiver);
+    sender.is_followed && receiver.is_followed && meets && is_epoll(sender) == is_epoll(receiver)
 }
 
 #[cfg(test)]
@@ -397,48 +391,54 @@ mod tests {
         assert_eq!(names.len(), count);
     }
 
-    /// The runtime says itself which calls its detector follows; both lists must agree.
+    /// The runtime says itself which calls it follows; both lists must agree.
     #[test]
-    fn detected_calls_are_those_of_the_runtime() {
-        let runtime = include_str!("../../../raddle-rt/src/interpose/system.rs");
-        let list = runtime.rsplit_once("stand_in! {").expect("the runtime has the list").1;
-        let mut followed: Vec<(&str, Direction)> = list
+    fn followed_calls_are_those_of_the_runtime() {
+        let system = include_str!("../../../raddle-rt/src/interpose/system.rs");
+        let list = system.rsplit_once("stand_in! {").expect("the runtime has the list").1;
+        let mut followed: Vec<&str> = list
             .lines()
             .filter_map(|line| line.trim().strip_suffix(';')?.split_once(' '))
-            .filter_map(|(name, flow)| match flow {
-                "In" => Some((name, Receives)),
-                "Out" => Some((name, Sends)),
-                _ => None,
+            .filter(|(name, flow)| {
+                let direction = match *flow {
+                    "In" => Some(Receives),
+                    "Out" => Some(Sends),
+                    _ => None,
+                };
+                assert!(direction.is_none_or(|direction| get(name).direction == direction), "{name}");
+                direction.is_some() || name.starts_with("sigwait") || *name == "sigtimedwait"
             })
+            .map(|(name, _)| name)
             .collect();
-        let mut ours: Vec<(&str, Direction)> = INTERFACES
+        let objects = include_str!("../../../raddle-rt/src/interpose/kernel_objects.rs");
+        let list = objects.rsplit_once("export_with_pc! {").expect("the runtime has the list").1;
+        followed.extend(list.lines().filter_map(|line| Some(line.trim().split_once(" => ")?.0)));
+        followed.extend(["kill", "pthread_kill"]);
+        let mut ours: Vec<&str> = INTERFACES
             .iter()
-            .filter(|interface| interface.is_detected)
-            .map(|interface| (interface.name, interface.direction))
+            .filter(|interface| interface.is_followed)
+            .map(|interface| interface.name)
             .collect();
-        let by_name = |pair: &(&str, Direction)| pair.0.to_owned();
-        followed.sort_by_key(by_name);
-        ours.sort_by_key(by_name);
+        followed.sort_unstable();
+        ours.sort_unstable();
         assert_eq!(ours, followed);
     }
 
     #[test]
     fn a_sender_needs_a_receiver_of_its_channel() {
         let makers = Makers::default();
-        for observer in [Observer::Detector, Observer::Recorder] {
-            assert!(makers.orders(get("msgsnd"), get("msgrcv"), observer));
-            assert!(!makers.orders(get("msgrcv"), get("msgsnd"), observer));
-            assert!(!makers.orders(get("msgsnd"), get("mq_receive"), observer));
-            assert!(makers.orders(get("flock"), get("flock"), observer));
+        assert!(makers.orders(get("flockfile"), get("flockfile")));
+        assert!(makers.orders(get("aio_write"), get("aio_suspend")));
+        assert!(!makers.orders(get("aio_suspend"), get("aio_write")));
+        assert!(!makers.orders(get("aio_write"), get("mq_getattr")));
+        for (sender, receiver) in
+            [("write", "read"), ("msgsnd", "msgrcv"), ("flock", "flock"), ("semop", "semop")]
+        {
+            assert!(!makers.orders(get(sender), get(receiver)), "{sender} is followed at both ends");
         }
-        assert!(makers.orders(get("write"), get("read"), Observer::Recorder));
-        assert!(!makers.orders(get("write"), get("read"), Observer::Detector), "followed at both ends");
-        assert!(makers.orders(get("write"), get("poll"), Observer::Detector), "followed at one end only");
-        assert!(
-            makers.orders(get("write"), get("epoll_wait"), Observer::Detector),
-            "followed, but to another object"
-        );
-        assert!(!makers.orders(get("epoll_ctl"), get("epoll_wait"), Observer::Detector));
+        assert!(makers.orders(get("write"), get("poll")), "followed at one end only");
+        assert!(makers.orders(get("write"), get("epoll_wait")), "followed, but to another object");
+        assert!(!makers.orders(get("epoll_ctl"), get("epoll_wait")));
     }
 
     #[test]
@@ -456,12 +456,14 @@ mod tests {
     #[test]
     fn signals_arrive_at_descriptors_that_were_made_for_them() {
         let mut makers = Makers::default();
-        assert!(!makers.orders(get("kill"), get("read"), Observer::Detector));
+        assert!(!makers.orders(get("killpg"), get("read")));
         makers.note("signalfd");
-        assert!(makers.orders(get("kill"), get("read"), Observer::Detector));
-        assert!(!makers.orders(get("mq_send"), get("sigwait"), Observer::Detector));
+        assert!(makers.orders(get("killpg"), get("read")));
+        assert!(!makers.orders(get("kill"), get("read")), "followed");
+        assert!(makers.orders(get("kill"), get("epoll_wait")), "the epoll descriptor is another object");
+        assert!(!makers.orders(get("mq_send"), get("sigwait")));
         makers.note("mq_notify");
-        assert!(makers.orders(get("mq_send"), get("sigwait"), Observer::Detector));
+        assert!(makers.orders(get("mq_send"), get("sigwait")), "followed, but to another object");
     }
 
     #[test]

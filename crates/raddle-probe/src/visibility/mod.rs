@@ -37,7 +37,6 @@ mod process;
 mod runtimes;
 mod scan;
 
-pub use interfaces::Observer;
 pub use place::{Kind, Place, SourceLine, Strength};
 pub use process::Standing;
 
@@ -190,10 +189,10 @@ impl Visibility {
         self.reached(&self.positions(party)).into_iter().map(|ix| self.place(ix)).collect()
     }
 
-    /// What could have ordered an access of each of the two threads, unseen by the observer.
+    /// What could have ordered an access of each of the two threads, unseen.
     ///
     /// Of several causes the strongest one is told; both threads reaching something that fits is stronger than one of them.
-    pub fn cause(&self, parties: [&Party; 2], observer: Observer) -> Option<Cause> {
+    pub fn cause(&self, parties: [&Party; 2]) -> Option<Cause> {
         let mut reached = parties.map(|party| self.reached(&self.positions(party)));
         let process_wide: Vec<PlaceIx> = (0..self.findings.spots.len() as u32)
             .map(PlaceIx)
@@ -204,7 +203,7 @@ impl Visibility {
             // Stable: among equals the nearest one stays first.
             places.sort_by_key(|&ix| std::cmp::Reverse(self.spot(ix).strength));
         }
-        if let Some(pair) = self.pair(&reached, observer) {
+        if let Some(pair) = self.pair(&reached) {
             return Some(Cause::Both(Box::new(pair.map(|ix| self.place(ix)))));
         }
         reached.iter().enumerate().find_map(|(party, places)| {
@@ -214,12 +213,12 @@ impl Visibility {
     }
 
     /// Two places that fit together. Linear in the number of places but for kernel interfaces, of which distinct ones are few.
-    fn pair(&self, reached: &[Vec<PlaceIx>; 2], observer: Observer) -> Option<[PlaceIx; 2]> {
+    fn pair(&self, reached: &[Vec<PlaceIx>; 2]) -> Option<[PlaceIx; 2]> {
         let memory =
             |side: usize| reached[side].iter().copied().find(|&ix| self.spot(ix).kind.acts_on_memory());
         let both_memory = memory(0).zip(memory(1)).map(|(a, b)| [a, b]);
         let strength = |pair: &[PlaceIx; 2]| pair.map(|ix| self.spot(ix).strength).into_iter().min();
-        let candidates = [both_memory, self.same_library(reached), self.same_channel(reached, observer)];
+        let candidates = [both_memory, self.same_library(reached), self.same_channel(reached)];
         // The first of the strongest: code of the program is the likeliest.
         candidates.into_iter().flatten().rev().max_by_key(strength)
     }
@@ -229,7 +228,7 @@ impl Visibility {
         reached[0].iter().filter(is_library).find(|ix| reached[1].contains(ix)).map(|&ix| [ix, ix])
     }
 
-    fn same_channel(&self, reached: &[Vec<PlaceIx>; 2], observer: Observer) -> Option<[PlaceIx; 2]> {
+    fn same_channel(&self, reached: &[Vec<PlaceIx>; 2]) -> Option<[PlaceIx; 2]> {
         let interfaces = |side: usize| {
             let mut distinct: Vec<(&'static interfaces::Interface, PlaceIx)> = Vec::new();
             for &ix in &reached[side] {
@@ -245,7 +244,7 @@ impl Visibility {
         let makers = &self.findings.makers;
         first.iter().find_map(|&(a, a_ix)| {
             let fits = |&&(b, _): &&(&'static interfaces::Interface, PlaceIx)| {
-                makers.orders(a, b, observer) || makers.orders(b, a, observer)
+                makers.orders(a, b) || makers.orders(b, a)
             };
             second.iter().find(fits).map(|&(_, b_ix)| [a_ix, b_ix])
         })

@@ -13,6 +13,13 @@ pub(crate) fn action(action: &Action) -> String {
             let freed = object.as_ref().map_or_else(|| "the memory".to_owned(), freed);
             format!("frees {freed}")
         }
+        // Nobody holds the end of a thread.
+        Action::Waits { wait: Wait::ThreadEnd, object: None, holder: Some(ending), .. } => {
+            format!("waits for {} to end", path(ending))
+        }
+        Action::Waits { wait: wait @ Wait::ThreadEnd, object, operation, .. } => {
+            waits(*wait, object.as_ref(), operation)
+        }
         Action::Waits { wait, object, holder, operation } => {
             let held =
                 holder.as_ref().map_or_else(String::new, |holder| format!(", held by {}", path(holder)));
@@ -125,4 +132,19 @@ fn plays(role: Role, object: Option<&Object>) -> String {
 
 fn with(object: Option<&Object>) -> String {
     object.map_or_else(String::new, |object| format!(", accessing {}", short(object)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_thread_is_held_by_nobody() {
+        let joins = |holder: Option<&str>| {
+            let holder = holder.map(str::to_owned);
+            action(&Action::Waits { wait: Wait::ThreadEnd, object: None, holder, operation: String::new() })
+        };
+        assert_eq!(joins(Some("1.2")), "waits for thread 1.2 to end");
+        assert_eq!(joins(None), "waits for another thread to end");
+    }
 }

@@ -10,7 +10,7 @@ mod object;
 mod remark;
 mod signal;
 
-pub(crate) use object::{held, place, thread};
+pub(crate) use object::{held, place, short as object_short, thread};
 
 use crate::explain;
 use raddle_findings::finding::Creation;

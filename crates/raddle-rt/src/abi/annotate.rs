@@ -9,14 +9,14 @@ use raddle_wire::{SyncOp, step};
 
 fn say(op: SyncOp, object: usize, argument: u64) {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         interpose::step(thread, pc, op, object, argument);
     }
 }
 
 fn say_text(op: SyncOp, object: usize, text: *const c_char) {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         // SAFETY: the annotation passes a C string or null.
         let text = if text.is_null() { c"" } else { unsafe { CStr::from_ptr(text) } };
         let request = Request { kind: step::CUSTOM, object, pc };
@@ -74,12 +74,12 @@ extern "C" fn benign_race_sized(_file: File, _line: c_int, object: usize, size: 
 }
 
 extern "C" fn thread_name(_file: File, _line: c_int, name: File) {
-    let index = thread::current().index as usize;
+    let index = thread::current().index() as usize;
     say_text(SyncOp::ThreadName, index, name);
 }
 
 fn ignore() {
-    thread::current().enabled = 0;
+    thread::current().access.enabled.set(0);
 }
 
 fn heed() {
@@ -156,7 +156,7 @@ export_with_pc! {
 /// Whether the program runs under raddle.
 #[unsafe(no_mangle)]
 pub extern "C" fn raddle_is_active() -> c_int {
-    c_int::from(crate::init::header().is_some())
+    c_int::from(crate::run::header().is_some())
 }
 
 #[unsafe(no_mangle)]

@@ -7,9 +7,9 @@
 
 use crate::detect::weak::{Outcome, Wish};
 use crate::steer::noise;
-use crate::steer::{self, Request};
+use crate::steer::{self, Detail, Request};
 use crate::thread::{self, Busy, Thread};
-use crate::{detect, export_with_pc, init, record, segment, stripe};
+use crate::{detect, export_with_pc, record, run, segment, stripe};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use raddle_hb::MemoryOrder;
 use raddle_wire::record::atomic as wire;
@@ -172,10 +172,10 @@ impl<W> Operation<W> {
 #[inline]
 fn perform<W: Word, T>(operation: Operation<W>, action: impl FnOnce(Option<W>) -> Done<T>) -> T {
     let thread = thread::current();
-    if !thread.observed || thread.busy != 0 || !init::atomics_observed() {
+    if !thread.is_observed() || thread.is_busy() || !run::atomics_observed() {
         return action(None).result;
     }
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if !steer::on() {
         return match noise::on() {
             true => observe_with_noise(thread, pc, &operation, action),
@@ -184,11 +184,19 @@ fn perform<W: Word, T>(operation: Operation<W>, action: impl FnOnce(Option<W>) -
     }
     let request = Request { kind: operation.kind(), object: operation.at as usize, pc };
     let mut action = Some(action);
-    let mut act = |thread: &mut Thread| {
+    let mut act = |thread: &Thread| {
         let action = action.take().expect("an operation is performed once");
-        observe(thread, pc, &operation, action)
+        let notes = steer::is_searched() && operation.kind() == step::RMW;
+        observe(thread, pc, &operation, |older| {
+            let done = action(older);
+            if notes && (done.op == wire::CAS_FAILED || done.read == done.written) {
+                steer::note_unchanged(thread);
+            }
+            done
+        })
     };
-    match steer::visible(thread, request, &mut act) {
+    let detail = Detail { bytes: 1 << W::LOG2, ..Detail::NONE };
+    match steer::visible_with(thread, request, detail, &mut act) {
         Some(result) => result,
         // A schedule cannot make an atomic operation fail.
         None => {
@@ -201,7 +209,7 @@ fn perform<W: Word, T>(operation: Operation<W>, action: impl FnOnce(Option<W>) -
 
 #[cold]
 fn observe_with_noise<W: Word, T>(
-    thread: &mut Thread,
+    thread: &Thread,
     pc: u64,
     operation: &Operation<W>,
     action: impl FnOnce(Option<W>) -> Done<T>,
@@ -213,7 +221,7 @@ fn observe_with_noise<W: Word, T>(
 }
 
 fn observe<W: Word, T>(
-    thread: &mut Thread,
+    thread: &Thread,
     pc: u64,
     operation: &Operation<W>,
     action: impl FnOnce(Option<W>) -> Done<T>,
@@ -229,7 +237,7 @@ fn observe<W: Word, T>(
     };
     let site = detect::atomic::Site { pc, address: at as usize, log2: W::LOG2 };
     if detect::weak::on() && W::LOG2 < 4 {
-        thread.steps += 1;
+        thread.turns.count_step();
         // SAFETY: the program accesses this address atomically itself.
         let memory = || unsafe { W::load(at) }.widen() as u64;
         return detect::weak::perform(thread, &site, wish, memory_order(mo), memory, |value| {
@@ -239,7 +247,7 @@ fn observe<W: Word, T>(
         });
     }
     if detect::alone() {
-        thread.steps += 1;
+        thread.turns.count_step();
         return detect::atomic::perform(thread, &site, wish != Wish::Load, memory_order(mo), || {
             let done = action(None);
             let (effect, mo) = (done.effect(), memory_order(done.mo));
@@ -250,15 +258,15 @@ fn observe<W: Word, T>(
     let mut once = || (action.take().expect("an operation is performed once"))(None);
     let (done, sequence) = if detect::on() {
         detect::atomic::perform(thread, &site, wish != Wish::Load, memory_order(mo), || {
-            let (done, sequence) = if init::recording() { recorded(&mut once) } else { (once(), 0) };
+            let (done, sequence) = if run::recording() { recorded(&mut once) } else { (once(), 0) };
             let (effect, mo) = (done.effect(), memory_order(done.mo));
             ((done, sequence), effect, mo)
         })
     } else {
         recorded(&mut once)
     };
-    thread.steps += 1;
-    if init::recording() {
+    thread.turns.count_step();
+    if run::recording() {
         record::atomic(
             thread,
             &record::AtomicEvent {
@@ -489,10 +497,10 @@ atomics!(
 extern "C" fn thread_fence(mo: i32) {
     fence(Ordering::SeqCst);
     let thread = thread::current();
-    if !thread.observed || thread.busy != 0 || !init::atomics_observed() {
+    if !thread.is_observed() || thread.is_busy() || !run::atomics_observed() {
         return;
     }
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if steer::on() {
         let request = Request { kind: step::FENCE, object: 0, pc };
         steer::visible(thread, request, |thread| observe_fence(thread, pc, mo));
@@ -501,10 +509,10 @@ extern "C" fn thread_fence(mo: i32) {
     }
 }
 
-fn observe_fence(thread: &mut Thread, pc: u64, mo: i32) {
+fn observe_fence(thread: &Thread, pc: u64, mo: i32) {
     let _busy = Busy::enter(thread);
-    thread.steps += 1;
-    if init::recording() {
+    thread.turns.count_step();
+    if run::recording() {
         let event = record::AtomicEvent {
             pc,
             aux: wire::FENCE << wire::OP_SHIFT,

@@ -8,7 +8,7 @@ use raddle_wire::record::lock;
 
 fn say(op: SyncOp, object: usize, argument: u64) {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         interpose::step(thread, pc, op, object, argument);
     }
 }
@@ -93,12 +93,12 @@ export_with_pc! {
 // Fibers: a fiber's handle is any non-null address. Accesses of a fiber count as those of the thread that runs it.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_get_current_fiber() -> *mut c_void {
-    crate::arch::current().cast()
+    crate::arch::current().cast_mut().cast()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_create_fiber(_flags: c_uint) -> *mut c_void {
-    crate::arch::current().cast()
+    crate::arch::current().cast_mut().cast()
 }
 
 #[unsafe(no_mangle)]
@@ -124,7 +124,7 @@ pub extern "C" fn __tsan_external_assign_tag(_address: *mut c_void, _tag: *mut c
 
 fn external(address: usize, pc: u64, aux: u8) {
     if let Some(thread) = thread::observed()
-        && thread.enabled != 0
+        && thread.access.are_enabled()
     {
         observe::access(thread, pc, aux, address);
     }
@@ -145,7 +145,7 @@ pub extern "C" fn __tsan_flush_memory() {}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_ignore_thread_begin() {
-    thread::current().enabled = 0;
+    thread::current().access.enabled.set(0);
 }
 
 #[unsafe(no_mangle)]

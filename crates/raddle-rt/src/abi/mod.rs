@@ -5,3 +5,5 @@ pub mod atomic;
 pub mod interface;
 pub mod plain;
 pub mod reports;
+pub mod sanitizer;
+pub mod syscall_hooks;

@@ -1,13 +1,13 @@
 //! Plain memory accesses, function entry and exit.
 
-use crate::thread::{self, Frame, Thread};
+use crate::thread;
 use crate::{access_hook, detect, export_with_pc, observe, wide_access_hook};
 use raddle_wire::record::access::{COMPOUND, LIBRARY, VOLATILE, VPTR, WRITE};
 
 /// An access that the fast path could not settle.
 pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
     let thread = thread::current();
-    if thread.busy == 0 {
+    if !thread.is_busy() {
         if detect::alone() {
             return detect::cells::plain(thread, pc, aux as u8, address);
         }
@@ -18,7 +18,7 @@ pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
 /// The same for sixteen bytes.
 pub extern "C" fn slow_wide_access(address: usize, pc: u64, aux: u32) {
     let thread = thread::current();
-    if address & 7 == 0 && thread.busy == 0 && detect::alone() {
+    if address & 7 == 0 && !thread.is_busy() && detect::alone() {
         return detect::cells::whole_pair(thread, pc, aux as u8, address);
     }
     slow_access(address, pc, aux)
@@ -74,16 +74,16 @@ hooks! {
 
 fn access(address: usize, aux: u8) {
     let thread = thread::current();
-    if thread.enabled != 0 && thread.busy == 0 {
-        let pc = thread.caller_pc;
+    if thread.access.are_enabled() && !thread.is_busy() {
+        let pc = thread.caller_pc();
         observe::access(thread, pc, aux, address);
     }
 }
 
 fn range(address: usize, bytes: usize, aux: u8) {
     let thread = thread::current();
-    if thread.enabled != 0 && thread.busy == 0 {
-        let pc = thread.caller_pc;
+    if thread.access.are_enabled() && !thread.is_busy() {
+        let pc = thread.caller_pc();
         observe::range(thread, pc, aux, address, bytes);
     }
 }
@@ -170,51 +170,10 @@ pub unsafe extern "C" fn __tsan_func_entry(_pc: u64) {
 }
 
 extern "C" fn enter_function(pc: u64, sp: u64) {
-    let thread = thread::current();
-    if thread.stack_top >= thread.stack_end {
-        if !thread.stack_end.is_null() {
-            thread.stack_overflow += 1;
-        }
-        return;
-    }
-    if thread.stack_stale != 0 {
-        drop_dead_frames(thread, sp);
-    }
-    // SAFETY: below the end of the stack.
-    unsafe {
-        thread.stack_top.write(Frame { pc, sp });
-        thread.stack_top = thread.stack_top.add(1);
-    }
+    thread::current().calls.enter(pc, sp);
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_func_exit() {
-    let thread = thread::current();
-    if thread.stack_overflow != 0 {
-        thread.stack_overflow -= 1;
-        return;
-    }
-    if thread.stack_top > thread.stack_base {
-        // SAFETY: above the base.
-        thread.stack_top = unsafe { thread.stack_top.sub(1) };
-        if thread.stack_top < thread.stack_low {
-            thread.stack_low = thread.stack_top;
-        }
-    }
-}
-
-/// After a `longjmp`, frames that lie below the stack pointer were left without an exit hook.
-#[cold]
-fn drop_dead_frames(thread: &mut Thread, sp: u64) {
-    thread.stack_stale = 0;
-    thread.stack_overflow = 0;
-    // SAFETY: stays between base and top.
-    unsafe {
-        while thread.stack_top > thread.stack_base && (*thread.stack_top.sub(1)).sp <= sp {
-            thread.stack_top = thread.stack_top.sub(1);
-        }
-    }
-    if thread.stack_top < thread.stack_low {
-        thread.stack_low = thread.stack_top;
-    }
+    thread::current().calls.exit();
 }

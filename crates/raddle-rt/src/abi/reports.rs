@@ -4,88 +4,20 @@
 //! `__tsan_get_report_*`. Here a report is the entry that was written for the `raddle` process ([`crate::detect::report`]); the
 //! functions read its items. A report is heard of before `raddle` has decided whether it is suppressed.
 //!
-//! What the program defines is found through weak references, so that a program which defines none of it links too.
-//!
 //! Deviations: stacks are those of the report (at most 64 calls); a lock has no number but its address; the system's
 //! number of a thread and whether it still runs are only told of threads that are alive.
 
+use crate::detect::program;
+use crate::registry;
 use crate::thread::Thread;
-use crate::threads;
-use core::arch::global_asm;
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_wire::report::{self as wire, ReportEntry, count_of, kind, party, small_of, tag, tag_of};
 
-macro_rules! program_function {
-    ($finder:ident, $label:literal, $name:literal) => {
-        global_asm!(
-            concat!(".weak ", $name),
-            ".text",
-            concat!(".hidden ", $label),
-            concat!(".globl ", $label),
-            concat!(".type ", $label, ",@function"),
-            concat!($label, ":"),
-            concat!("mov rax, qword ptr [rip + ", $name, "@GOTPCREL]"),
-            "ret",
-            concat!(".size ", $label, ", . - ", $label),
-        );
-        unsafe extern "C" {
-            #[link_name = $label]
-            fn $finder() -> usize;
-        }
-    };
-}
-
-program_function!(find_on_report, "raddle_find_on_report", "__tsan_on_report");
-program_function!(find_default_options, "raddle_find_default_options", "__tsan_default_options");
-program_function!(
-    find_default_suppressions,
-    "raddle_find_default_suppressions",
-    "__tsan_default_suppressions"
-);
-
-fn text_of(function: usize) -> Option<&'static CStr> {
-    if function == 0 {
-        return None;
-    }
-    // SAFETY: the program defines it with this signature.
-    let function = unsafe { core::mem::transmute::<usize, extern "C" fn() -> *const c_char>(function) };
-    let text = function();
-    // SAFETY: null, or a C string that the program never releases.
-    if text.is_null() { None } else { Some(unsafe { CStr::from_ptr(text) }) }
-}
-
-/// What the program says about options, if it says anything.
-pub fn default_options() -> Option<&'static CStr> {
-    // SAFETY: returns an address or null.
-    text_of(unsafe { find_default_options() })
-}
-
-/// The program's own suppressions.
-pub fn default_suppressions() -> Option<&'static CStr> {
-    // SAFETY: returns an address or null.
-    text_of(unsafe { find_default_suppressions() })
-}
-
-/// The report that a thread is telling the program of.
-static CURRENT: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
-
-/// Tells the program of a report.
-pub fn on_report(entry: *const ReportEntry) {
-    // SAFETY: returns an address or null.
-    let function = unsafe { find_on_report() };
-    if function != 0 {
-        // SAFETY: the program defines it with this signature.
-        let function = unsafe { core::mem::transmute::<usize, extern "C" fn(*const c_void)>(function) };
-        CURRENT.store(entry as usize, Ordering::Release);
-        function(entry.cast());
-    }
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_get_current_report() -> *const c_void {
-    CURRENT.load(Ordering::Acquire) as *const c_void
+    program::current_report().cast()
 }
 
 /// One item of a report.
@@ -324,9 +256,9 @@ pub extern "C" fn __tsan_get_report_mutex(
 /// The system's number of a thread that is alive.
 fn alive(index: u32) -> Option<u32> {
     let found = Cell::new(None);
-    threads::for_each(|thread: &Thread| {
-        if thread.index == index {
-            found.set(Some(thread.os_tid.load(Ordering::Relaxed)));
+    registry::for_each(|thread: &Thread| {
+        if thread.index() == index {
+            found.set(Some(thread.os_tid()));
         }
     });
     found.get()

@@ -23,8 +23,8 @@ global_asm!(
 );
 
 #[inline(always)]
-pub fn current() -> *mut Thread {
-    let thread: *mut Thread;
+pub fn current() -> *const Thread {
+    let thread: *const Thread;
     // SAFETY: reads the calling thread's own slot, which always holds a valid pointer.
     unsafe {
         asm!(
@@ -37,14 +37,14 @@ pub fn current() -> *mut Thread {
     thread
 }
 
-pub fn set_current(thread: *mut Thread) {
+pub fn set_current(thread: &'static Thread) {
     // SAFETY: writes the calling thread's own slot.
     unsafe {
         asm!(
             "mov {0}, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
             "mov qword ptr fs:[{0}], {1}",
             out(reg) _,
-            in(reg) thread,
+            in(reg) core::ptr::from_ref(thread),
             options(nostack, preserves_flags)
         );
     }
@@ -232,8 +232,8 @@ pub unsafe extern "C" fn crash_entry() {
         ".cfi_def_cfa rsp, 8",
         "ret",
         ".cfi_endproc",
-        base = const core::mem::offset_of!(Thread, crash_stack),
-        bytes = const crate::interpose::alternate_stack::CRASH_STACK_BYTES,
+        base = const core::mem::offset_of!(Thread, dying.stack),
+        bytes = const crate::thread::CRASH_STACK_BYTES,
         target = sym crate::crash::arrive,
     )
 }
@@ -303,6 +303,15 @@ pub mod mutex {
     pub const RECURSIVE: u32 = 1;
     pub const ERRORCHECK: u32 = 2;
     pub const ROBUST: u32 = 16;
+
+    /// Thread id of the holder, 0 if there is none.
+    ///
+    /// # Safety
+    /// `m` is the address of a mutex.
+    pub unsafe fn holder(m: usize) -> u32 {
+        // SAFETY: by contract.
+        unsafe { (*(m as *const Mutex)).owner.load(core::sync::atomic::Ordering::Relaxed) }
+    }
 }
 
 /// Defines an exported function that notes its caller's program counter in the current thread and jumps to the Rust
@@ -319,7 +328,7 @@ macro_rules! export_with_pc {
                 "mov r11, qword ptr [rsp]",
                 "mov qword ptr [r10 + {pc}], r11",
                 "jmp {target}",
-                pc = const core::mem::offset_of!($crate::thread::Thread, caller_pc),
+                pc = const core::mem::offset_of!($crate::thread::Thread, caller),
                 target = sym $target,
             )
         }
@@ -352,7 +361,7 @@ macro_rules! export_variadic_with_pc {
                 "call {target}",
                 "add rsp, 56",
                 "ret",
-                pc = const core::mem::offset_of!($crate::thread::Thread, caller_pc),
+                pc = const core::mem::offset_of!($crate::thread::Thread, caller),
                 target = sym $target,
             )
         }
@@ -443,9 +452,9 @@ macro_rules! access_hook {
                 "3: mov rsi, qword ptr [rsp]",
                 "mov edx, {aux}",
                 "jmp {slow}",
-                enabled = const core::mem::offset_of!($crate::thread::Thread, enabled),
-                state = const core::mem::offset_of!($crate::thread::Thread, segment),
-                shadow = const core::mem::offset_of!($crate::thread::Thread, shadow_base),
+                enabled = const core::mem::offset_of!($crate::thread::Thread, access.enabled),
+                state = const core::mem::offset_of!($crate::thread::Thread, access.segment),
+                shadow = const core::mem::offset_of!($crate::thread::Thread, access.shadow_base),
                 mask = const $mask,
                 read = const if $read { $crate::shadow::READ } else { 0 },
                 window = const $crate::shadow::WINDOW_MASK,
@@ -498,9 +507,9 @@ macro_rules! wide_access_hook {
                 "3: mov rsi, qword ptr [rsp]",
                 "mov edx, {aux}",
                 "jmp {slow}",
-                enabled = const core::mem::offset_of!($crate::thread::Thread, enabled),
-                state = const core::mem::offset_of!($crate::thread::Thread, segment),
-                shadow = const core::mem::offset_of!($crate::thread::Thread, shadow_base),
+                enabled = const core::mem::offset_of!($crate::thread::Thread, access.enabled),
+                state = const core::mem::offset_of!($crate::thread::Thread, access.segment),
+                shadow = const core::mem::offset_of!($crate::thread::Thread, access.shadow_base),
                 entry = const 0xff | if $read { $crate::shadow::READ } else { 0 },
                 window = const $crate::shadow::WINDOW_MASK,
                 lanes = sym $crate::arch::LANES,

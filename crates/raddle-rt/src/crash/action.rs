@@ -6,7 +6,7 @@
 
 use crate::arch;
 use crate::interpose::signal::real_sigaction;
-use crate::{init, real};
+use crate::{real, run};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -42,7 +42,7 @@ pub fn install() {
 
 /// The program may have given the signal its default action: ours takes its place.
 pub fn restored(signal: c_int) {
-    if init::header().is_some_and(|header| {
+    if run::header().is_some_and(|header| {
         header.options & raddle_wire::region::option::DEBUGGER == 0
             && header.claimed_pid.load(Ordering::Relaxed) == real::getpid()
     }) {

@@ -20,28 +20,22 @@ mod waiting;
 
 use crate::steer;
 use crate::thread::{self, Thread};
-use crate::{init, interpose, real, threads};
+use crate::{interpose, real, registry, run};
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_wire::Header;
-use raddle_wire::crash::{EndBlock, Head, NO_HOLDER, THREADS_MAX, ThreadHead, Writer, cause, state, text};
-use raddle_wire::region::END_OFFSET;
+use raddle_wire::crash::{Head, NAME_MAX, NO_HOLDER, THREADS_MAX, ThreadHead, Writer, cause, state, text};
 use stack::{Registers, Stack};
 
 /// How long a thread that crashes waits for the report of another one.
 const WAIT_FOR_REPORT_MS: u64 = 2_000;
 
-pub fn block(header: &Header) -> &'static EndBlock {
-    // SAFETY: the region is mapped whole and never unmapped.
-    unsafe { &*((core::ptr::from_ref(header) as usize + END_OFFSET) as *const EndBlock) }
-}
-
 /// A new run: handlers for the signals that have their default action.
 pub fn start(header: &Header) {
     // A debugger has its own way with signals, and its user wants to see the program, not us.
     if header.options & raddle_wire::region::option::DEBUGGER == 0 {
-        block(header).clear();
+        run::end_block(header).clear();
         interpose::assertion::find_message();
         action::install();
     }
@@ -50,7 +44,7 @@ pub fn start(header: &Header) {
 /// The handler, on a stack of its own.
 pub extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let context = context.cast::<libc::ucontext_t>();
-    if let Some(header) = init::header()
+    if let Some(header) = run::header()
         && header.claimed_pid.load(Ordering::Relaxed) == real::getpid()
     {
         report(header, signal, info, context);
@@ -60,7 +54,7 @@ pub extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mu
 }
 
 fn report(header: &Header, signal: c_int, info: *const libc::siginfo_t, context: *const libc::ucontext_t) {
-    let block = block(header);
+    let block = run::end_block(header);
     if !block.claim() {
         let start = real::now_ms();
         while block.state.load(Ordering::Acquire) != state::COMPLETE
@@ -94,7 +88,7 @@ fn report(header: &Header, signal: c_int, info: *const libc::siginfo_t, context:
     // A breakpoint and a forbidden system call are noticed when they are over, everything else before it is.
     let over = code > 0 && matches!(signal, libc::SIGTRAP | libc::SIGSYS);
     let frames = Stack::of_crash(thread, registers, registers.pc + u64::from(!over));
-    writer.thread(head_of(thread), frames.as_slice());
+    writer.thread(head_of(thread, &thread.turns.name.get()), frames.as_slice());
     writer.seal(false, 1);
     let alive = tell_others(&mut writer, thread);
     writer.seal(true, alive);
@@ -105,7 +99,7 @@ fn tell_others(writer: &mut Writer<'_>, crashed: &Thread) -> u32 {
     let sched = steer::look();
     let alive = Cell::new(1u32);
     let writer = Cell::new(Some(writer));
-    threads::look(|thread| {
+    registry::look(|thread| {
         if core::ptr::eq(thread, crashed) {
             return;
         }
@@ -124,15 +118,15 @@ fn tell_others(writer: &mut Writer<'_>, crashed: &Thread) -> u32 {
 
 fn index_of(thread: &Thread) -> u32 {
     // The idle thread stands for all that the runtime does not know.
-    if thread.observed { thread.index } else { NO_HOLDER }
+    if thread.is_observed() { thread.index() } else { NO_HOLDER }
 }
 
-fn head_of(thread: &Thread) -> ThreadHead<'_> {
-    let bytes = thread.name.iter().position(|&byte| byte == 0).unwrap_or(thread.name.len());
+fn head_of<'a>(thread: &Thread, name: &'a [u8; NAME_MAX]) -> ThreadHead<'a> {
+    let bytes = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     ThreadHead {
         index: index_of(thread),
-        path: thread.path,
-        name: &thread.name[..bytes],
+        path: thread.turns.path.get(),
+        name: &name[..bytes],
         flags: 0,
         what: 0,
         object: 0,
@@ -147,7 +141,7 @@ pub fn tell_outcome<'a>(
     outcome: u32,
     standing: impl Iterator<Item = (&'a Thread, steer::Standing)>,
 ) {
-    let block = block(header);
+    let block = run::end_block(header);
     if !block.claim() {
         return;
     }

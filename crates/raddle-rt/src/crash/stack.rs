@@ -16,7 +16,8 @@
 //! lies in some module.
 
 use super::memory;
-use crate::init;
+use crate::run;
+use crate::thread::call_stack::Frames;
 use crate::thread::{Frame, Thread};
 use core::sync::atomic::Ordering;
 use raddle_wire::ModuleEntry;
@@ -70,8 +71,8 @@ impl Stack {
     pub fn of_crash(thread: &Thread, registers: Registers, innermost: u64) -> Stack {
         let mut stack = Stack::new();
         stack.push(innermost);
-        let shadow = Shadow::of(thread, Some(registers.stack));
-        match shadow.top() {
+        let shadow = thread.calls.frames(Some(registers.stack));
+        match shadow.clone().next() {
             Some(top) => {
                 if registers.stack <= top.sp {
                     stack.push_last_call(top);
@@ -86,12 +87,12 @@ impl Stack {
     /// Of another thread, which stands at `pc` if anybody knows.
     pub fn of_other(thread: &Thread, pc: Option<u64>) -> Stack {
         let mut stack = Stack::new();
-        let shadow = Shadow::of(thread, None);
-        match (pc, shadow.top()) {
+        let shadow = thread.calls.frames(None);
+        match (pc, shadow.clone().next()) {
             (Some(pc), _) => stack.push(pc),
             (None, Some(top)) => stack.push_last_call(top),
             // Its first function has not begun, or is not instrumented.
-            (None, None) => stack.push(thread.routine as u64 + 1),
+            (None, None) => stack.push(thread.life.routine.get() as u64 + 1),
         }
         stack.push_shadow(shadow);
         stack
@@ -103,7 +104,7 @@ impl Stack {
         }
     }
 
-    fn push_shadow(&mut self, shadow: Shadow) {
+    fn push_shadow(&mut self, shadow: Frames) {
         for frame in shadow.take(ROOM) {
             self.push(frame.pc);
         }
@@ -129,56 +130,9 @@ impl Stack {
     }
 }
 
-/// The shadow stack of a thread, innermost frame first. Another thread may be changing its own at this moment: what is read is then
-/// partly old, but it is always the runtime's own memory.
-struct Shadow {
-    base: *const Frame,
-    next: *const Frame,
-    /// Frames below this were left by a jump.
-    dead_below: u64,
-}
-
-impl Shadow {
-    fn of(thread: &Thread, stack_pointer: Option<u64>) -> Shadow {
-        // SAFETY: fields of a structure that stays mapped; its owner may be writing them.
-        let (base, end, top, stale) = unsafe {
-            (
-                (&raw const thread.stack_base).read_volatile(),
-                (&raw const thread.stack_end).read_volatile(),
-                (&raw const thread.stack_top).read_volatile(),
-                (&raw const thread.stack_stale).read_volatile() != 0,
-            )
-        };
-        let top = if base.is_null() { base } else { top.clamp(base, end) };
-        Shadow { base, next: top, dead_below: stack_pointer.filter(|_| stale).unwrap_or(0) }
-    }
-
-    fn top(&self) -> Option<Frame> {
-        Shadow { ..*self }.next()
-    }
-}
-
-impl Iterator for Shadow {
-    type Item = Frame;
-
-    fn next(&mut self) -> Option<Frame> {
-        while self.next > self.base {
-            // SAFETY: above the base, and at most where the stack ends.
-            let frame = unsafe {
-                self.next = self.next.sub(1);
-                self.next.read_volatile()
-            };
-            if frame.sp >= self.dead_below {
-                return Some(frame);
-            }
-        }
-        None
-    }
-}
-
 /// Does the address lie in a file that the program has loaded?
 fn in_module(address: u64) -> bool {
-    let Some(header) = init::header() else { return false };
+    let Some(header) = run::header() else { return false };
     let count = (header.modules.load(Ordering::Acquire) as usize).min(MODULES_MAX);
     let first = (core::ptr::from_ref(header) as usize + MODULES_OFFSET) as *const ModuleEntry;
     (0..count).any(|index| {

@@ -10,12 +10,12 @@ use crate::real;
 use crate::steer::Standing;
 use crate::thread::Thread;
 use core::fmt::Write;
-use core::sync::atomic::Ordering;
 use raddle_wire::crash::{ThreadHead, Writer, flag};
 
 pub fn tell(writer: &mut Writer<'_>, thread: &Thread, standing: Option<Standing>) {
-    let mut head = head_of(thread);
-    head.index = thread.index;
+    let name = thread.turns.name.get();
+    let mut head = head_of(thread, &name);
+    head.index = thread.index();
     let known = standing.filter(|standing| standing.pc != 0);
     let stack = Stack::of_other(thread, known.map(|standing| standing.pc));
     match standing {
@@ -36,7 +36,7 @@ pub fn tell(writer: &mut Writer<'_>, thread: &Thread, standing: Option<Standing>
 }
 
 fn tell_call(head: &mut ThreadHead<'_>, thread: &Thread) {
-    if let Some((number, argument)) = call_of(thread.os_tid.load(Ordering::Relaxed)) {
+    if let Some((number, argument)) = call_of(thread.os_tid()) {
         head.flags = flag::CALL;
         head.what = number;
         head.object = argument;

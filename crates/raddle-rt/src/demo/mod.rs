@@ -74,7 +74,7 @@ pub type Room = (usize, usize);
 ///
 /// `outputs` tells, for a result, which memory the call has written. Without a demo the call is simply made.
 pub fn outside<const N: usize>(
-    thread: &mut Thread,
+    thread: &Thread,
     call: u32,
     length: Length,
     perform: impl FnOnce() -> isize,
@@ -85,17 +85,17 @@ pub fn outside<const N: usize>(
 
 /// The same for a call that writes any number of pieces: `outputs` names them one by one.
 pub fn outside_pieces(
-    thread: &mut Thread,
+    thread: &Thread,
     call: u32,
     length: Length,
     perform: impl FnOnce() -> isize,
     outputs: impl Fn(isize, &mut dyn FnMut(Room)),
 ) -> isize {
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if replaying() {
-        thread.tries = length == Length::Short;
+        thread.cancellation.tries.set(length == Length::Short);
         let result = given(thread, pc, call, &outputs);
-        thread.tries = false;
+        thread.cancellation.tries.set(false);
         return result;
     }
     if !on() {
@@ -103,22 +103,22 @@ pub fn outside_pieces(
     }
     let early = if length == Length::Long { Ok(away(thread, perform)) } else { Err(perform) };
     let request = Request { kind: step::SYSCALL, object: call as usize, pc };
-    thread.tries = length == Length::Short;
+    thread.cancellation.tries.set(length == Length::Short);
     let recorded = steer::visible(thread, request, |thread| {
         let result = match early {
             Ok(result) => result,
             Err(perform) => perform(),
         };
-        thread.steps += 1;
+        thread.turns.count_step();
         record(thread, pc, call, result, &outputs);
         result
     });
-    thread.tries = false;
+    thread.cancellation.tries.set(false);
     recorded.unwrap_or(-(libc::EIO as isize))
 }
 
 /// A call that the demo leaves out: really made, in a replay too. It may wait for long, so others go on meanwhile.
-pub fn left_out<T>(thread: &mut Thread, call: impl FnOnce() -> T) -> T {
+pub fn left_out<T>(thread: &Thread, call: impl FnOnce() -> T) -> T {
     steer::leave(thread);
     let result = call();
     steer::come_back(thread);
@@ -132,11 +132,11 @@ pub fn leaves_out(function: u32) -> bool {
     on() && LEFT_OUT.load(Ordering::Relaxed) >> function & 1 != 0
 }
 
-fn away(thread: &mut Thread, perform: impl FnOnce() -> isize) -> isize {
+fn away(thread: &Thread, perform: impl FnOnce() -> isize) -> isize {
     steer::leave(thread);
-    thread.away = true;
+    thread.turns.away.set(true);
     let result = perform();
-    thread.away = false;
+    thread.turns.away.set(false);
     steer::come_back(thread);
     result
 }
@@ -167,10 +167,10 @@ fn bytes_of(words: &[u64]) -> &[u8] {
 }
 
 /// Takes the result from the schedule.
-fn given(thread: &mut Thread, pc: u64, call: u32, outputs: Outputs<'_>) -> isize {
+fn given(thread: &Thread, pc: u64, call: u32, outputs: Outputs<'_>) -> isize {
     let request = Request { kind: step::SYSCALL, object: call as usize, pc };
     let given = steer::visible(thread, request, |thread| {
-        thread.steps += 1;
+        thread.turns.count_step();
         let mut payload = Payload { rest: steer::next_payload().unwrap_or(&[]) };
         let (found, result) = (payload.word(), payload.word());
         let (Some(found), Some(result)) = (found, result) else {
@@ -245,7 +245,7 @@ pub enum Arrival {
 /// Called in the context of a signal: takes no lock.
 pub fn arrival(thread: &Thread, number: i32) -> Arrival {
     match MODE.load(Ordering::Relaxed) {
-        RECORD if thread.observed => Arrival::Keep,
+        RECORD if thread.is_observed() => Arrival::Keep,
         RECORD if steer::pass_to_main(number) => Arrival::Drop,
         REPLAY if steer::replaying() => Arrival::Drop,
         _ => Arrival::Handle,
@@ -254,21 +254,21 @@ pub fn arrival(thread: &Thread, number: i32) -> Arrival {
 
 /// Does a signal wait for the thread to come to a visible operation?
 pub fn has_signal(thread: &Thread) -> bool {
-    MODE.load(Ordering::Relaxed) == RECORD && signal::has_deferred(thread)
+    MODE.load(Ordering::Relaxed) == RECORD && thread.signals.is_ready()
 }
 
 /// A call that was really made, in the thread's turn, and brought nothing from outside.
-pub fn note_inside(thread: &mut Thread, pc: u64) {
+pub fn note_inside(thread: &Thread, pc: u64) {
     note(thread, step::SYSCALL, pc);
 }
 
 /// A handler begins, in the thread's turn, of a signal that nobody holds in a demo.
-pub fn note_handler(thread: &mut Thread) {
+pub fn note_handler(thread: &Thread) {
     note(thread, step::HANDLER, 0);
 }
 
-fn note(thread: &mut Thread, kind: u8, pc: u64) {
-    thread.steps += 1;
+fn note(thread: &Thread, kind: u8, pc: u64) {
+    thread.turns.count_step();
     if replaying() {
         steer::next_payload();
     }
@@ -285,17 +285,17 @@ pub fn opened(fd: i32) {
 }
 
 /// Runs the handlers of signals that have arrived. The thread is at a visible operation, or in a system call.
-pub fn signal_point(thread: &mut Thread) {
+pub fn signal_point(thread: &Thread) {
     if MODE.load(Ordering::Relaxed) != RECORD {
         return;
     }
     while let Some(mut first) = signal::take_deferred(thread) {
         let held = signal::hold(thread, first.signal);
-        let busy = open(thread);
-        let away = core::mem::take(&mut thread.away);
+        let busy = thread.open();
+        let away = thread.turns.away.take();
         let request = Request { kind: step::HANDLER, object: first.signal as usize, pc: 0 };
         steer::visible(thread, request, |thread| {
-            thread.steps += 1;
+            thread.turns.count_step();
             // SAFETY: a valid description, as bytes.
             let info: &[u8] = unsafe {
                 core::slice::from_raw_parts((&raw const first.info).cast(), size_of::<libc::siginfo_t>())
@@ -308,19 +308,19 @@ pub fn signal_point(thread: &mut Thread) {
             });
         });
         signal::handle(first.signal, &mut first.info, (&raw mut first.context).cast());
-        close(thread, busy);
-        thread.away = away;
-        thread.held = held;
+        thread.close(busy);
+        thread.turns.away.set(away);
+        thread.signals.hold_only(held);
     }
 }
 
 /// The schedule says that a handler runs now; called inside the turn, which ends before the handler begins.
-pub fn replay_handler(thread: &mut Thread) {
+pub fn replay_handler(thread: &Thread) {
     // SAFETY: plain data.
     let mut delivered: Deferred = unsafe { core::mem::zeroed() };
     {
         let _busy = Busy::enter(thread);
-        thread.steps += 1;
+        thread.turns.count_step();
         let mut payload = Payload { rest: steer::next_payload().unwrap_or(&[]) };
         let (number, info) = (payload.word(), payload.take(size_of::<libc::siginfo_t>()));
         let (Some(number), Some(info)) = (number, info) else {
@@ -333,23 +333,9 @@ pub fn replay_handler(thread: &mut Thread) {
         }
         steer::end_turn(thread);
     }
-    let busy = open(thread);
+    let busy = thread.open();
     if (1..65).contains(&delivered.signal) {
         signal::handle(delivered.signal, &mut delivered.info, (&raw mut delivered.context).cast());
     }
-    close(thread, busy);
-}
-
-/// Lets a handler's operations be seen although its thread is inside the runtime. The handler reaches the structure by
-/// another way than this reference, so the compiler must not move or drop the store.
-fn open(thread: &mut Thread) -> u32 {
-    let busy = thread.busy;
-    // SAFETY: the thread's own field.
-    unsafe { (&raw mut thread.busy).write_volatile(0) };
-    busy
-}
-
-fn close(thread: &mut Thread, busy: u32) {
-    // SAFETY: as above.
-    unsafe { (&raw mut thread.busy).write_volatile(busy) };
+    thread.close(busy);
 }

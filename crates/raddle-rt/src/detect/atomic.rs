@@ -20,7 +20,7 @@ pub struct Site {
 
 /// Performs an operation and does to the clocks what it means. `stores`: it may store, with this order.
 pub fn perform<T>(
-    thread: &mut Thread,
+    thread: &Thread,
     site: &Site,
     stores: bool,
     order: MemoryOrder,
@@ -44,7 +44,7 @@ pub fn perform<T>(
     note(thread, site, effect);
     if effect != Effect::Load {
         let update = effect == Effect::Update;
-        var.location.store(&DOMAIN, &mut state.clocks, thread.index, order, update);
+        var.location.store(&DOMAIN, &mut state.clocks, thread.index(), order, update);
     }
     drop(var);
     if effect != Effect::Load && order.releases() {
@@ -54,8 +54,8 @@ pub fn perform<T>(
 }
 
 /// The access itself: atomics race with plain accesses.
-pub fn note(thread: &mut Thread, site: &Site, effect: Effect) {
-    if thread.enabled == 0 {
+pub fn note(thread: &Thread, site: &Site, effect: Effect) {
+    if !thread.access.are_enabled() {
         return;
     }
     let bytes = 1usize << site.log2;
@@ -70,9 +70,9 @@ pub fn note(thread: &mut Thread, site: &Site, effect: Effect) {
     }
 }
 
-pub fn fence(thread: &mut Thread, order: MemoryOrder) {
+pub fn fence(thread: &Thread, order: MemoryOrder) {
     let Some(state) = state::of(thread) else { return };
-    state.clocks.fence(&DOMAIN, thread.current_segment(), order, weak::on());
+    state.clocks.fence(&DOMAIN, thread.access.current(), order, weak::on());
     if order.releases() {
         slots::advance(thread);
     }

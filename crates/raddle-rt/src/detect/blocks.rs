@@ -44,7 +44,7 @@ pub fn note(thread: &Thread, pc: u64, start: usize, bytes: usize) {
     }
     let at = entry((start >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49);
     // SAFETY: inside the table; plain data.
-    unsafe { at.write_volatile(Block { start, bytes, thread: thread.index, frames: frames(thread, pc) }) };
+    unsafe { at.write_volatile(Block { start, bytes, thread: thread.index(), frames: frames(thread, pc) }) };
 }
 
 /// The block that holds an address.

@@ -9,7 +9,7 @@ use raddle_wire::record::access::{SIZE_MASK, WRITE};
 
 /// A plain access of `1 << (aux & 7)` bytes, when nobody but the detector wants it.
 #[inline(always)]
-pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+pub fn plain(thread: &Thread, pc: u64, aux: u8, address: usize) {
     let bytes = 1usize << (aux & SIZE_MASK);
     let read = if aux & WRITE == 0 { READ } else { 0 };
     if (address & 7) + bytes > 8 {
@@ -17,11 +17,11 @@ pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
         return;
     }
     let mask = ((1u32 << bytes) - 1) << (address & 7);
-    let cell = shadow::cell(thread.shadow_base, address);
-    let entry = thread.segment | mask | read;
+    let cell = shadow::cell(thread.access.shadow_base.get(), address);
+    let entry = thread.access.segment.get() | mask | read;
     match quick_place(&shadow::compare(cell, entry)) {
         Some(REDUNDANT) => {}
-        Some(place) if thread.sid != 0 => {
+        Some(place) if thread.access.has_slot() => {
             // The history first: who finds the entry in the cell must find it there.
             history::access(thread, pc, aux, address, false);
             cell.set(place, entry);
@@ -31,22 +31,22 @@ pub fn plain(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
 }
 
 #[inline(never)]
-fn plain_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, read: u32) {
+fn plain_with_others(thread: &Thread, pc: u64, aux: u8, address: usize, mask: u32, read: u32) {
     access(thread, pc, aux, address, mask, read);
 }
 
 /// An access to two whole cells, which is what vectorised loops do. Most often nobody else has been there.
 #[inline(always)]
-pub fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+pub fn whole_pair(thread: &Thread, pc: u64, aux: u8, address: usize) {
     let read = if aux & WRITE == 0 { READ } else { 0 };
-    let entry = thread.segment | 0xff | read;
-    let first = shadow::cell(thread.shadow_base, address);
-    let second = shadow::cell(thread.shadow_base, address + 8);
+    let entry = thread.access.segment.get() | 0xff | read;
+    let first = shadow::cell(thread.access.shadow_base.get(), address);
+    let second = shadow::cell(thread.access.shadow_base.get(), address + 8);
     let places = (
         quick_place(&shadow::compare_whole(first, entry, read)),
         quick_place(&shadow::compare_whole(second, entry, read)),
     );
-    let (Some(first_place), Some(second_place), true) = (places.0, places.1, thread.sid != 0) else {
+    let (Some(first_place), Some(second_place), true) = (places.0, places.1, thread.access.has_slot()) else {
         return whole_pair_with_others(thread, pc, aux, address);
     };
     if first_place == REDUNDANT && second_place == REDUNDANT {
@@ -63,23 +63,23 @@ pub fn whole_pair(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
 }
 
 #[inline(never)]
-fn whole_pair_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+fn whole_pair_with_others(thread: &Thread, pc: u64, aux: u8, address: usize) {
     let Some(state) = state::of(thread) else { return };
     let clock = &state.clocks.clock;
     let read = if aux & WRITE == 0 { READ } else { 0 };
-    let entry = thread.segment | 0xff | read;
-    let first_cell = shadow::cell(thread.shadow_base, address);
-    let second_cell = shadow::cell(thread.shadow_base, address + 8);
-    let mut first = look_at_whole(clock, first_cell, entry, read, || thread.next_random());
-    let mut second = look_at_whole(clock, second_cell, entry, read, || thread.next_random());
-    if thread.sid != 0 && (first.place != REDUNDANT || second.place != REDUNDANT) {
+    let entry = thread.access.segment.get() | 0xff | read;
+    let first_cell = shadow::cell(thread.access.shadow_base.get(), address);
+    let second_cell = shadow::cell(thread.access.shadow_base.get(), address + 8);
+    let mut first = look_at_whole(clock, first_cell, entry, read, || thread.access.next_random());
+    let mut second = look_at_whole(clock, second_cell, entry, read, || thread.access.next_random());
+    if thread.access.has_slot() && (first.place != REDUNDANT || second.place != REDUNDANT) {
         // The history first: who finds the entry in a cell must find it there.
         history::access(thread, pc, aux, address, false);
         if first.place != REDUNDANT {
-            put(clock, first_cell, entry, &mut first, || thread.next_random());
+            put(clock, first_cell, entry, &mut first, || thread.access.next_random());
         }
         if second.place != REDUNDANT {
-            put(clock, second_cell, entry, &mut second, || thread.next_random());
+            put(clock, second_cell, entry, &mut second, || thread.access.next_random());
         }
     }
     if first.race != 0 {
@@ -91,19 +91,19 @@ fn whole_pair_with_others(thread: &mut Thread, pc: u64, aux: u8, address: usize)
 
 /// An access within one cell. True if it was news.
 #[inline(always)]
-pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, flags: u32) -> bool {
+pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize, mask: u32, flags: u32) -> bool {
     let Some(state) = state::of(thread) else { return true };
     let clock = &state.clocks.clock;
-    let cell = shadow::cell(thread.shadow_base, address);
-    let entry = thread.segment | mask | flags;
-    let mut look = look(clock, cell, entry, || thread.next_random());
+    let cell = shadow::cell(thread.access.shadow_base.get(), address);
+    let entry = thread.access.segment.get() | mask | flags;
+    let mut look = look(clock, cell, entry, || thread.access.next_random());
     if look.place == REDUNDANT {
         return false;
     }
-    if thread.sid != 0 {
+    if thread.access.has_slot() {
         // The history first: who finds the entry in the cell must find it there.
         history::access(thread, pc, aux, address, flags & ATOMIC != 0);
-        put(clock, cell, entry, &mut look, || thread.next_random());
+        put(clock, cell, entry, &mut look, || thread.access.next_random());
     }
     if look.race != 0 {
         race(thread, pc, aux, address, 1 << (aux & SIZE_MASK), flags, look.race, address & !7);
@@ -114,22 +114,13 @@ pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, mask: u32, 
 #[cold]
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
-fn race(
-    thread: &mut Thread,
-    pc: u64,
-    aux: u8,
-    address: usize,
-    bytes: usize,
-    flags: u32,
-    old: u32,
-    cell: usize,
-) {
+fn race(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize, flags: u32, old: u32, cell: usize) {
     let new = report::Access { pc, aux, address, bytes, atomic: flags & ATOMIC != 0, free: false };
     report::race(thread, &new, old, cell);
 }
 
 /// An access of any number of bytes. True if any of it was news.
-pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) -> bool {
+pub fn range(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize, sized: bool) -> bool {
     let Some(state) = state::of(thread) else { return true };
     let clock = &state.clocks.clock;
     let read = if aux & WRITE == 0 { READ } else { 0 };
@@ -139,20 +130,21 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
     while at < end {
         let here = (8 - (at & 7)).min(end - at);
         let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
-        let cell = shadow::cell(thread.shadow_base, at);
-        let entry = thread.segment | mask | read;
+        let cell = shadow::cell(thread.access.shadow_base.get(), at);
+        let entry = thread.access.segment.get() | mask | read;
         let mut look = if here == 8 {
-            let known = shadow::redundant_cells(thread.shadow_base, at, (end - at) / 8, entry, read);
+            let known =
+                shadow::redundant_cells(thread.access.shadow_base.get(), at, (end - at) / 8, entry, read);
             if known > 0 {
                 at += 8 * known;
                 continue;
             }
-            look_at_whole(clock, cell, entry, read, || thread.next_random())
+            look_at_whole(clock, cell, entry, read, || thread.access.next_random())
         } else {
-            look(clock, cell, entry, || thread.next_random())
+            look(clock, cell, entry, || thread.access.next_random())
         };
         if look.place != REDUNDANT {
-            if !news && thread.sid != 0 {
+            if !news && thread.access.has_slot() {
                 if sized {
                     history::access(thread, pc, aux, address, false);
                 } else {
@@ -160,8 +152,8 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
                 }
             }
             news = true;
-            if thread.sid != 0 {
-                put(clock, cell, entry, &mut look, || thread.next_random());
+            if thread.access.has_slot() {
+                put(clock, cell, entry, &mut look, || thread.access.next_random());
             }
             if look.race != 0 && first_race.0 == 0 {
                 first_race = (look.race, at & !7);
@@ -179,26 +171,26 @@ pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize
 const FREE_BYTES_MAX: usize = 4096;
 
 /// Memory is released: a write to all of it, after which only the release is remembered.
-pub fn free(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+pub fn free(thread: &Thread, pc: u64, address: usize, bytes: usize) {
     let Some(state) = state::of(thread) else { return };
     let clock = &state.clocks.clock;
     let bytes = bytes.min(FREE_BYTES_MAX);
     let end = address + bytes;
     let mut first_race = (0, 0);
-    if thread.sid != 0 {
+    if thread.access.has_slot() {
         history::free(thread, pc, address, bytes);
     }
     let mut at = address;
     while at < end {
         let here = (8 - (at & 7)).min(end - at);
         let mask = (((1u32 << here) - 1) << (at & 7)) & 0xff;
-        let cell = shadow::cell(thread.shadow_base, at);
-        let entry = thread.segment | mask;
-        let look = look(clock, cell, entry, || thread.next_random());
+        let cell = shadow::cell(thread.access.shadow_base.get(), at);
+        let entry = thread.access.segment.get() | mask;
+        let look = look(clock, cell, entry, || thread.access.next_random());
         if look.race != 0 && first_race.0 == 0 {
             first_race = (look.race, at & !7);
         }
-        let mark = if thread.sid != 0 { entry } else { 0 };
+        let mark = if thread.access.has_slot() { entry } else { 0 };
         replace_all(cell, mark);
         at += here;
     }

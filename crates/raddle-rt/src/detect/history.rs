@@ -28,7 +28,7 @@
 use super::locks::{ACQUIRED_FRAMES, HeldLock};
 use super::state;
 use crate::arena;
-use crate::thread::{Frame, Thread};
+use crate::thread::{Reader as StackReader, Thread};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use raddle_wire::Record;
 use raddle_wire::record::{LOW48, RECORD_BYTES};
@@ -113,12 +113,12 @@ fn word(tag: u8, aux: u8, low: u64) -> u64 {
 }
 
 #[inline(always)]
-fn write(thread: &mut Thread, word0: u64, word1: u64) {
-    let at = thread.history;
+fn write(thread: &Thread, word0: u64, word1: u64) {
+    let at = thread.detection.history.get();
     // The cursor moves first: a signal handler that comes in between writes behind this record.
     // SAFETY: `reserve` made room; the cursor is inside the ring of the thread's slot.
     unsafe {
-        thread.history = at.add(1);
+        thread.detection.history.set(at.add(1));
         compiler_fence(Ordering::Release);
         (&raw mut (*at).word1).write_volatile(word1);
         compiler_fence(Ordering::Release);
@@ -128,7 +128,8 @@ fn write(thread: &mut Thread, word0: u64, word1: u64) {
 
 #[inline(always)]
 fn room(thread: &Thread) -> usize {
-    (thread.history_end as usize).wrapping_sub(thread.history as usize) / RECORD_BYTES
+    (thread.detection.history_end.get() as usize).wrapping_sub(thread.detection.history.get() as usize)
+        / RECORD_BYTES
 }
 
 /// What a segment is called: slot, epoch, and how often the slot had started over.
@@ -141,68 +142,48 @@ const _: () = assert!(crate::shadow::EPOCH_MAX < 1 << 14);
 
 /// A segment of the thread begins.
 #[inline(always)]
-fn segment(thread: &mut Thread) {
-    let name = name(thread.sid, thread.epoch, thread.slot_life);
-    write(thread, word(tag::SEGMENT, 0, name), u64::from(thread.index));
-    thread.history_segment = thread.segment;
+fn segment(thread: &Thread) {
+    let name = name(thread.access.slot(), thread.access.epoch(), thread.detection.slot_life.get());
+    write(thread, word(tag::SEGMENT, 0, name), u64::from(thread.index()));
+    thread.detection.history_segment.set(thread.access.segment.get());
 }
 
 /// Makes room for an event and brings segment and stack up to date. False without a ring.
 #[inline(always)]
-fn begin(thread: &mut Thread) -> bool {
+fn begin(thread: &Thread) -> bool {
     if room(thread) < EVENT_RECORDS_MAX && !next_part(thread) {
         return false;
     }
-    if thread.history_segment != thread.segment {
+    if thread.detection.history_segment.get() != thread.access.segment.get() {
         segment(thread);
         if room(thread) < EVENT_RECORDS_MAX && !next_part(thread) {
             return false;
         }
     }
-    if thread.stack_low != thread.stack_known || thread.stack_top != thread.stack_known {
+    if !thread.calls.is_known_to(StackReader::History) {
         return stack(thread);
     }
     true
 }
 
 #[inline(never)]
-fn stack(thread: &mut Thread) -> bool {
-    if crate::init::recording() {
-        // The recorder keeps the marks of what is known; both sinks hear of it at once.
-        return crate::record::bring_stack_up_to_date(thread) && room(thread) >= EVENT_RECORDS_MAX
-            || next_part(thread);
-    }
-    let low = thread.stack_low.min(thread.stack_known);
-    // SAFETY: both point into the same stack (here and below).
-    let pushes = unsafe { thread.stack_top.offset_from(low) } as usize;
+fn stack(thread: &Thread) -> bool {
+    let changes = thread.calls.changes_for(StackReader::History);
+    let pushes = changes.depth - changes.first_new;
     if pushes > PUSHES_MAX || room(thread) < pushes + 1 + EVENT_RECORDS_MAX {
         return next_part(thread);
     }
-    if low < thread.stack_known {
-        // SAFETY: as above.
-        pop(thread, unsafe { low.offset_from(thread.stack_base) } as u64);
+    if let Some(depth) = changes.cut_to {
+        write(thread, word(tag::POP, 0, 0), depth as u64);
     }
-    let mut at = low;
-    while at < thread.stack_top {
-        // SAFETY: below the top.
-        let pc = unsafe { (*at).pc };
-        push(thread, pc);
-        // SAFETY: at most the top.
-        at = unsafe { at.add(1) };
+    for depth in changes.first_new..changes.depth {
+        push(thread, thread.calls.pc_at(depth));
     }
-    thread.stack_known = thread.stack_top;
-    thread.stack_low = thread.stack_top;
+    thread.calls.told(StackReader::History);
     true
 }
 
-/// The stack has this depth now. Part of [`begin`], also called by the recorder.
-pub fn pop(thread: &mut Thread, depth: u64) {
-    if room(thread) >= 1 {
-        write(thread, word(tag::POP, 0, 0), depth);
-    }
-}
-
-pub fn push(thread: &mut Thread, pc: u64) {
+fn push(thread: &Thread, pc: u64) {
     if room(thread) >= 1 {
         write(thread, word(tag::PUSH, 0, pc), 0);
     }
@@ -211,12 +192,12 @@ pub fn push(thread: &mut Thread, pc: u64) {
 /// Begins a part: number, segment, stack, locks.
 #[cold]
 #[inline(never)]
-fn next_part(thread: &mut Thread) -> bool {
+fn next_part(thread: &Thread) -> bool {
     super::forget_if_asked();
-    if thread.sid == 0 || thread.history.is_null() {
+    if !thread.access.has_slot() || thread.detection.history.get().is_null() {
         return false;
     }
-    let ring = &RINGS[thread.history_ring as usize];
+    let ring = &RINGS[thread.detection.ring.get() as usize];
     let number = ring.next.load(Ordering::Relaxed);
     let start = part_start(ring, number);
     // SAFETY: the part lies in the ring, which is this thread's while it owns the slot.
@@ -226,8 +207,8 @@ fn next_part(thread: &mut Thread) -> bool {
         if number >= parts() {
             crate::arch::fill(start.cast(), 0, PART_RECORDS * RECORD_BYTES);
         }
-        thread.history = start;
-        thread.history_end = start.add(PART_RECORDS);
+        thread.detection.history.set(start);
+        thread.detection.history_end.set(start.add(PART_RECORDS));
     }
     write(thread, word(tag::PART, 0, 0), u64::from(number));
     segment(thread);
@@ -236,20 +217,14 @@ fn next_part(thread: &mut Thread) -> bool {
     true
 }
 
-fn snapshot(thread: &mut Thread) {
-    // SAFETY: both point into the same stack.
-    let depth = unsafe { thread.stack_top.offset_from(thread.stack_base) } as usize;
+fn snapshot(thread: &Thread) {
+    let depth = thread.calls.depth();
     let known = depth.min(SNAPSHOT_FRAMES_MAX);
     write(thread, word(tag::UNKNOWN_BELOW, 0, 0), (depth - known) as u64);
-    for ix in depth - known..depth {
-        // SAFETY: below the top.
-        let pc = unsafe { (*thread.stack_base.add(ix)).pc };
-        push(thread, pc);
+    for at in depth - known..depth {
+        push(thread, thread.calls.pc_at(at));
     }
-    if !crate::init::recording() {
-        thread.stack_known = thread.stack_top;
-        thread.stack_low = thread.stack_top;
-    }
+    thread.calls.told(StackReader::History);
     write(thread, word(tag::NO_LOCKS, 0, 0), 0);
     if let Some(state) = state::of(thread) {
         for held in state.held.as_slice().iter().rev().take(SNAPSHOT_LOCKS_MAX).rev() {
@@ -262,10 +237,10 @@ fn snapshot(thread: &mut Thread) {
 /// or any. There are as many rings as slots, so there is one.
 fn choose(thread: &Thread) -> Option<u32> {
     let take = |ring: u32| ring != 0 && !RINGS[ring as usize].owned.swap(true, Ordering::Acquire);
-    let of_slot = u32::from(RING_OF[thread.sid as usize].load(Ordering::Relaxed));
+    let of_slot = u32::from(RING_OF[thread.access.slot() as usize].load(Ordering::Relaxed));
     let unused = |ring: &u32| RINGS[*ring as usize].start.load(Ordering::Relaxed) == 0;
     let rings = 1..RINGS.len() as u32;
-    [thread.history_ring, of_slot]
+    [thread.detection.ring.get(), of_slot]
         .into_iter()
         .chain(rings.clone().filter(unused))
         .chain(rings)
@@ -273,7 +248,7 @@ fn choose(thread: &Thread) -> Option<u32> {
 }
 
 /// The thread has a slot: it writes into a ring, from where the ring's last owner stopped.
-pub fn attach(thread: &mut Thread) {
+pub fn attach(thread: &Thread) {
     let Some(chosen) = choose(thread) else { return };
     let ring = &RINGS[chosen as usize];
     if ring.start.load(Ordering::Relaxed) == 0 {
@@ -285,12 +260,12 @@ pub fn attach(thread: &mut Thread) {
         ring.cursor.store(start as usize, Ordering::Relaxed);
         ring.end.store(start as usize, Ordering::Relaxed);
     }
-    thread.history_ring = chosen;
-    thread.slot_life = super::DOMAIN.generations.restarted(thread.sid as u8);
-    RING_OF[thread.sid as usize].store(chosen as u8, Ordering::Release);
-    thread.history = ring.cursor.load(Ordering::Relaxed) as *mut Record;
-    thread.history_end = ring.end.load(Ordering::Relaxed) as *mut Record;
-    thread.history_segment = 0;
+    thread.detection.ring.set(chosen);
+    thread.detection.slot_life.set(super::DOMAIN.generations.restarted(thread.access.slot() as u8));
+    RING_OF[thread.access.slot() as usize].store(chosen as u8, Ordering::Release);
+    thread.detection.history.set(ring.cursor.load(Ordering::Relaxed) as *mut Record);
+    thread.detection.history_end.set(ring.end.load(Ordering::Relaxed) as *mut Record);
+    thread.detection.history_segment.set(0);
     let needed = SNAPSHOT_FRAMES_MAX + SNAPSHOT_LOCKS_MAX + 2 * EVENT_RECORDS_MAX;
     if room(thread) < needed {
         next_part(thread);
@@ -300,48 +275,48 @@ pub fn attach(thread: &mut Thread) {
     }
 }
 
-pub fn detach(thread: &mut Thread) {
-    if thread.history.is_null() {
+pub fn detach(thread: &Thread) {
+    if thread.detection.history.get().is_null() {
         return;
     }
-    let ring = &RINGS[thread.history_ring as usize];
-    ring.cursor.store(thread.history as usize, Ordering::Relaxed);
-    ring.end.store(thread.history_end as usize, Ordering::Relaxed);
-    thread.history = core::ptr::null_mut();
-    thread.history_end = core::ptr::null_mut();
+    let ring = &RINGS[thread.detection.ring.get() as usize];
+    ring.cursor.store(thread.detection.history.get() as usize, Ordering::Relaxed);
+    ring.end.store(thread.detection.history_end.get() as usize, Ordering::Relaxed);
+    thread.detection.history.set(core::ptr::null_mut());
+    thread.detection.history_end.set(core::ptr::null_mut());
     ring.owned.store(false, Ordering::Release);
 }
 
 /// A plain or atomic access of up to sixteen bytes.
 #[inline(always)]
-pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, atomic: bool) {
+pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize, atomic: bool) {
     if begin(thread) {
         let tag = if atomic { tag::ATOMIC } else { tag::ACCESS };
         write(thread, word(tag, aux, pc), address as u64);
     }
 }
 
-pub fn range(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+pub fn range(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
     if begin(thread) {
         write(thread, word(tag::RANGE, aux, pc), address as u64);
         write(thread, word(tag::MORE, 0, 0), bytes as u64);
     }
 }
 
-pub fn free(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+pub fn free(thread: &Thread, pc: u64, address: usize, bytes: usize) {
     if begin(thread) {
         write(thread, word(tag::FREE, raddle_wire::record::access::WRITE, pc), address as u64);
         write(thread, word(tag::MORE, 0, 0), bytes as u64);
     }
 }
 
-pub fn lock(thread: &mut Thread, pc: u64, object: usize, read: bool) {
+pub fn lock(thread: &Thread, pc: u64, object: usize, read: bool) {
     if begin(thread) {
         write(thread, word(tag::LOCK, u8::from(read), pc), object as u64);
     }
 }
 
-pub fn unlock(thread: &mut Thread, object: usize) {
+pub fn unlock(thread: &Thread, object: usize) {
     if begin(thread) {
         write(thread, word(tag::UNLOCK, 0, 0), object as u64);
     }
@@ -373,7 +348,8 @@ pub struct Found {
 
 impl Found {
     pub const fn new() -> Found {
-        const NONE: HeldLock = HeldLock { object: 0, serial: 0, read: false, frames: [0; ACQUIRED_FRAMES] };
+        const NONE: HeldLock =
+            HeldLock { object: 0, serial: 0, read: false, again: 0, frames: [0; ACQUIRED_FRAMES] };
         Found {
             thread: 0,
             aux: 0,
@@ -527,7 +503,7 @@ impl Reader {
         for (lock, &(object, pc, read)) in found.locks.iter_mut().zip(&self.locks[..self.lock_count]) {
             let mut frames = [0; ACQUIRED_FRAMES];
             frames[0] = pc;
-            *lock = HeldLock { object, serial: 0, read, frames };
+            *lock = HeldLock { object, serial: 0, read, again: 0, frames };
         }
     }
 }
@@ -550,6 +526,3 @@ fn fits(wanted: &Wanted, kind: u8, record: Record, bytes: usize) -> bool {
     let mask = ((1u32 << (to - from)) - 1) << (from - cell);
     mask & wanted.mask == wanted.mask
 }
-
-/// Size of the shadow stack's entries, for readers of the layout.
-const _: () = assert!(size_of::<Frame>() == 16);

@@ -1,7 +1,7 @@
 //! The locks that a thread holds, and where it took them. There is no limit on their number.
 
 use crate::arena;
-use crate::thread::{Frame, Thread};
+use crate::thread::Thread;
 
 /// Calls kept of the stack where a lock was taken.
 pub const ACQUIRED_FRAMES: usize = 12;
@@ -13,6 +13,8 @@ pub struct HeldLock {
     /// Which of the objects that had this address.
     pub serial: u32,
     pub read: bool,
+    /// How many times its holder took it again for reading and has not given it back.
+    pub again: u16,
     pub frames: [u64; ACQUIRED_FRAMES],
 }
 
@@ -80,6 +82,29 @@ impl Held {
         Some(found)
     }
 
+    /// The thread takes a lock that it holds for reading again, for reading: which is legal, and given back as often.
+    pub fn read_again(&mut self, object: usize) {
+        if let Some(held) = self.find_mut(object).filter(|held| held.read) {
+            held.again = held.again.saturating_add(1);
+        }
+    }
+
+    /// The thread gives back a lock that it took more than once for reading: does it hold it still?
+    pub fn still_read(&mut self, object: usize) -> bool {
+        let Some(held) = self.find_mut(object).filter(|held| held.again != 0) else { return false };
+        held.again -= 1;
+        true
+    }
+
+    fn find_mut(&mut self, object: usize) -> Option<&mut HeldLock> {
+        if self.start.is_null() {
+            return None;
+        }
+        // SAFETY: entries below `len` are written, and only their thread reaches them.
+        let list = unsafe { core::slice::from_raw_parts_mut(self.start, self.len) };
+        list.iter_mut().rev().find(|held| held.object == object)
+    }
+
     pub fn find(&self, object: usize) -> Option<&HeldLock> {
         self.as_slice().iter().rev().find(|held| held.object == object)
     }
@@ -87,12 +112,5 @@ impl Held {
 
 /// The innermost calls of a thread, with the given place first; zeroes behind the outermost.
 pub fn frames<const N: usize>(thread: &Thread, pc: u64) -> [u64; N] {
-    let mut frames = [0; N];
-    frames[0] = pc;
-    let depth = (thread.stack_top as usize - thread.stack_base as usize) / size_of::<Frame>();
-    for (ix, frame) in frames.iter_mut().skip(1).take(depth).enumerate() {
-        // SAFETY: below the top of the stack by at most its depth.
-        *frame = unsafe { (*thread.stack_top.sub(ix + 1)).pc };
-    }
-    frames
+    thread.calls.innermost(pc)
 }

@@ -8,34 +8,34 @@ use raddle_wire::region::option;
 use raddle_wire::report::{FRAMES_MAX, kind, tag};
 
 /// Tells of a misuse at this place, once a place and kind.
-pub fn tell(thread: &mut Thread, pc: u64, what: u32, object: usize) {
+pub fn tell(thread: &Thread, pc: u64, what: u32, object: usize) {
     if !super::wants(option::LOCK_MISUSE) || !report::is_first(pc, u64::from(what)) {
         return;
     }
     let Some(mut writer) = Writer::begin() else { return };
     let stack: [u64; FRAMES_MAX] = locks::frames(thread, pc);
     writer.item(tag::KIND, what, &[object as u64, 0], &[]);
-    writer.item(tag::PARTY, thread.index, &[0, object as u64], &stack);
+    writer.item(tag::PARTY, thread.index(), &[0, object as u64], &stack);
     if let Some(state) = state::of(thread) {
         state.held.as_slice().iter().for_each(|held| writer.lock(held));
     }
-    writer.threads(&[thread.index]);
+    writer.threads(&[thread.index()]);
     report::after(writer.finish());
 }
 
 /// At the end of the program: a thread that has ended and was neither joined nor detached.
 pub fn leaked(thread: &Thread) {
-    let state = thread.phase.load(Ordering::Acquire);
+    let state = thread.life.phase.load(Ordering::Acquire);
     if state & 0xff != phase::ENDED || state & phase::DETACHED != 0 {
         return;
     }
-    let Some(info) = super::thread_table::find(thread.index) else { return };
+    let Some(info) = super::thread_table::find(thread.index()) else { return };
     if !report::is_first(info.frames[0], u64::from(kind::THREAD_LEAK)) {
         return;
     }
     let Some(mut writer) = Writer::begin() else { return };
-    writer.item(tag::KIND, kind::THREAD_LEAK, &[thread.routine as u64, 0], &[]);
-    writer.item(tag::PARTY, thread.index, &[0, 0], &info.frames);
-    writer.threads(&[thread.index]);
+    writer.item(tag::KIND, kind::THREAD_LEAK, &[thread.life.routine.get() as u64, 0], &[]);
+    writer.item(tag::PARTY, thread.index(), &[0, 0], &info.frames);
+    writer.threads(&[thread.index()]);
     writer.finish();
 }

@@ -11,11 +11,11 @@
 pub mod atomic;
 pub mod blocks;
 pub mod cells;
-pub mod channel;
 pub mod history;
 pub mod locks;
 pub mod misuse;
 pub mod order;
+pub mod program;
 pub mod report;
 pub mod slots;
 pub mod state;
@@ -25,8 +25,8 @@ pub mod weak;
 
 use crate::spin::Process;
 use crate::thread::{Busy, Thread};
-use crate::{message, shadow};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::{message, run, shadow};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use locks::HeldLock;
 use raddle_hb::Domain;
 use raddle_wire::operations::ObjectKind;
@@ -38,8 +38,6 @@ use raddle_wire::{Effect, Header, Order, Outcome, SyncOp, region};
 /// What all clocks of the process share.
 pub static DOMAIN: Domain<Process> = Domain::new();
 
-static ON: AtomicBool = AtomicBool::new(false);
-static ALONE: AtomicBool = AtomicBool::new(false);
 /// The run's settings: what `raddle` said, or what it answered to the program's own wishes.
 static OPTIONS: AtomicU64 = AtomicU64::new(0);
 static SETTINGS: [AtomicU64; setting::COUNT] = [const { AtomicU64::new(0) }; setting::COUNT];
@@ -47,13 +45,13 @@ static SETTINGS: [AtomicU64; setting::COUNT] = [const { AtomicU64::new(0) }; set
 /// Is online detection part of this run?
 #[inline(always)]
 pub fn on() -> bool {
-    ON.load(Ordering::Relaxed)
+    run::detecting()
 }
 
 /// Is online detection all that this run wants of plain accesses?
 #[inline(always)]
 pub fn alone() -> bool {
-    ALONE.load(Ordering::Relaxed)
+    run::only_detecting()
 }
 
 /// Is an option ([`region::option`]) wanted?
@@ -82,7 +80,7 @@ fn settle(header: &Header) {
 #[cold]
 pub fn forget_if_asked() {
     static FORGOTTEN: AtomicU32 = AtomicU32::new(0);
-    let Some(header) = crate::init::header() else { return };
+    let Some(header) = run::header() else { return };
     let asked = header.forget.load(Ordering::Relaxed);
     if FORGOTTEN.swap(asked, Ordering::Relaxed) != asked {
         shadow::wipe();
@@ -105,23 +103,17 @@ pub fn configure(header: &Header) {
         ));
     }
     weak::configure(header);
-    ON.store(true, Ordering::Release);
     let alone = header.observe & region::observe::RECORD == 0 && header.steer == region::steer::FREE;
-    ALONE.store(alone, Ordering::Release);
-}
-
-pub fn stop() {
-    ON.store(false, Ordering::Relaxed);
-    ALONE.store(false, Ordering::Relaxed);
+    run::begin_detection(alone);
 }
 
 /// A thread structure is about to be used for a new thread.
-pub fn prepare(thread: &mut Thread) -> bool {
+pub fn prepare(thread: &Thread) -> bool {
     !on() || state::prepare(thread)
 }
 
 /// A thread is created: the child knows what its creator knows.
-pub fn fork(parent: &mut Thread, child: &mut Thread, pc: u64) {
+pub fn fork(parent: &Thread, child: &Thread, pc: u64) {
     if !on() {
         return;
     }
@@ -129,20 +121,16 @@ pub fn fork(parent: &mut Thread, child: &mut Thread, pc: u64) {
     forget_if_asked();
     if let (Some(from), Some(to)) = (state::of(parent), state::of(child)) {
         from.children += 1;
-        thread_table::created(parent, child.index, from.children, pc);
+        thread_table::created(parent, child.index(), from.children, pc);
         to.clocks.clock.copy_from(&DOMAIN.generations, &mut from.clocks.clock);
         slots::advance(parent);
     }
 }
 
 /// A thread has ended and was joined. The structure of the ended thread is still its own.
-pub fn join(thread: &mut Thread, ended: *mut Thread) {
-    if !on() || ended.is_null() {
-        return;
-    }
+pub fn join(thread: &Thread, ended: Option<&Thread>) {
+    let (true, Some(ended)) = (on(), ended) else { return };
     let _busy = Busy::enter(thread);
-    // SAFETY: structures are never unmapped, and the joined thread no longer uses its own.
-    let ended = unsafe { &*ended };
     if let (Some(to), Some(from)) = (state::of(thread), state::of(ended)) {
         to.clocks.clock.join(&DOMAIN.generations, &mut from.clocks.clock);
     }
@@ -151,7 +139,7 @@ pub fn join(thread: &mut Thread, ended: *mut Thread) {
 /// The program ends: threads that nobody joined are told.
 pub fn finish() {
     if on() && wants(region::option::THREAD_LEAKS) {
-        crate::threads::for_each(misuse::leaked);
+        crate::registry::for_each(misuse::leaked);
     }
 }
 
@@ -159,22 +147,22 @@ pub fn finish() {
 ///
 /// glibc keeps a thread's descriptor at the top of its stack, with the thread-local variables just below it.
 pub fn clear_stack(thread: &Thread) {
-    if on() && thread.enabled != 0 && thread.stack_bytes != 0 {
+    if on() && thread.access.are_enabled() && thread.detection.stack_bytes.get() != 0 {
         // SAFETY: no arguments.
         let top = (unsafe { libc::pthread_self() } as usize + 1).next_multiple_of(4096);
-        let start = top.saturating_sub(thread.stack_bytes);
+        let start = top.saturating_sub(thread.detection.stack_bytes.get());
         shadow::clear(start, top - start);
         vars::forget_range(start, top - start);
     }
 }
 
-fn acquire(thread: &mut Thread, object: usize) {
+fn acquire(thread: &Thread, object: usize) {
     if let (Some(state), Some(mut var)) = (state::of(thread), vars::get(object)) {
         var.location.acquire(&DOMAIN, &mut state.clocks.clock);
     }
 }
 
-fn release(thread: &mut Thread, object: usize) {
+fn release(thread: &Thread, object: usize) {
     if let (Some(state), Some(mut var)) = (state::of(thread), vars::get_or_make(object)) {
         var.location.release(&DOMAIN, &mut state.clocks.clock);
         drop(var);
@@ -182,9 +170,15 @@ fn release(thread: &mut Thread, object: usize) {
     }
 }
 
-fn lock(thread: &mut Thread, pc: u64, object: usize, read: bool, argument: u64) {
+fn lock(thread: &Thread, pc: u64, object: usize, read: bool, argument: u64) {
     let Some(state) = state::of(thread) else { return };
-    if argument & bits::NESTED != 0 || state.held.find(object).is_some() {
+    if argument & bits::NESTED != 0 {
+        return;
+    }
+    if state.held.find(object).is_some() {
+        if read {
+            state.held.read_again(object);
+        }
         return;
     }
     let mut serial = 0;
@@ -192,21 +186,21 @@ fn lock(thread: &mut Thread, pc: u64, object: usize, read: bool, argument: u64) 
         var.location.acquire(&DOMAIN, &mut state.clocks.clock);
         if !read {
             var.location.acquire_from_readers(&DOMAIN, &mut state.clocks.clock);
-            var.holder = thread.index + 1;
+            var.holder = thread.index() + 1;
         }
         serial = var.serial;
     }
-    let taken = HeldLock { object, serial, read, frames: locks::frames(thread, pc) };
+    let taken = HeldLock { object, serial, read, again: 0, frames: locks::frames(thread, pc) };
     // Try and timed acquisitions do not wait for ever, so they close no cycle.
     if argument & (bits::TRY | bits::TIMED) == 0 && !state.held.as_slice().is_empty() {
-        order::note(thread.index, &taken, state.held.as_slice());
+        order::note(thread.index(), &taken, state.held.as_slice());
     }
     state.held.push(taken);
     history::lock(thread, pc, object, read);
 }
 
 /// A thread is about to wait for a lock.
-fn request(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
+fn request(thread: &Thread, pc: u64, object: usize, argument: u64) {
     let Some(state) = state::of(thread) else { return };
     let may_wait = argument & (bits::TRY | bits::TIMED | bits::RECURSIVE) == 0;
     if !may_wait || state.held.as_slice().is_empty() {
@@ -218,29 +212,48 @@ fn request(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
     }
     // The program may never get the lock: the dependency is known already.
     let serial = vars::get_or_make(object).map_or(0, |var| var.serial);
-    let wanted = HeldLock { object, serial, read, frames: locks::frames(thread, pc) };
-    order::note(thread.index, &wanted, state.held.as_slice());
+    let wanted = HeldLock { object, serial, read, again: 0, frames: locks::frames(thread, pc) };
+    order::note(thread.index(), &wanted, state.held.as_slice());
 }
 
-fn destroy(thread: &mut Thread, pc: u64, object: usize) {
-    let in_use = vars::get(object).is_some_and(|var| var.holder != 0 || var.waiters != 0);
+fn destroy(thread: &Thread, pc: u64, object: usize) {
+    // POSIX allows to destroy a condition as soon as all who wait on it have been woken; they need not have returned.
+    let in_use = vars::get(object).is_some_and(|var| var.holder != 0 || var.waiters > var.signalled);
     if in_use {
         misuse::tell(thread, pc, kind::DESTROYED_HELD, object);
     }
     vars::forget(object);
 }
 
-fn count_waiters(object: usize, change: i32) {
+fn begin_wait(object: usize) {
     if let Some(mut var) = vars::get_or_make(object) {
-        var.waiters = var.waiters.saturating_add_signed(change);
+        var.waiters += 1;
     }
 }
 
-fn unlock(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
+/// A wait is over: by a signal, or because its time was up. Whoever gives up takes no signal away.
+fn end_wait(object: usize, woken: bool) {
+    if let Some(mut var) = vars::get_or_make(object) {
+        var.waiters = var.waiters.saturating_sub(1);
+        var.signalled = var.signalled.saturating_sub(u32::from(woken)).min(var.waiters);
+    }
+}
+
+/// A signal goes to at most `most` of those who wait and have none yet.
+fn signal(object: usize, most: u32) {
+    if let Some(mut var) = vars::get(object) {
+        var.signalled = var.signalled.saturating_add(most).min(var.waiters);
+    }
+}
+
+fn unlock(thread: &Thread, pc: u64, object: usize, argument: u64) {
     if argument & bits::NESTED != 0 {
         return;
     }
     let Some(state) = state::of(thread) else { return };
+    if state.held.still_read(object) {
+        return;
+    }
     let held = state.held.remove(object);
     // A lock that is given back by somebody else than its holder still orders the two.
     let read = held.map_or(argument & bits::READ != 0, |held| held.read);
@@ -263,7 +276,7 @@ fn unlock(thread: &mut Thread, pc: u64, object: usize, argument: u64) {
 }
 
 /// A synchronisation operation, as [`crate::observe::sync`] hears of it.
-pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
     let done = op.outcome() == Outcome::Done;
     match op.effect() {
         Effect::Locks if done => lock(thread, pc, object, false, argument),
@@ -271,12 +284,20 @@ pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u
         Effect::Unlocks => unlock(thread, pc, object, argument),
         // Only locks have an order that a wait can close to a cycle.
         Effect::Asks if op.object_kind() == ObjectKind::Lock => request(thread, pc, object, argument),
-        Effect::BeginsWait => count_waiters(object, 1),
+        Effect::BeginsWait => begin_wait(object),
         Effect::IsWoken => {
-            count_waiters(object, -1);
+            end_wait(object, done);
             if done {
                 acquire(thread, object);
             }
+        }
+        Effect::Signals => {
+            signal(object, 1);
+            release(thread, object);
+        }
+        Effect::SignalsAll => {
+            signal(object, u32::MAX);
+            release(thread, object);
         }
         Effect::Destroys => destroy(thread, pc, object),
         Effect::Creates => vars::forget(object),
@@ -286,8 +307,6 @@ pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u
         Effect::Locks
         | Effect::LocksShared
         | Effect::Asks
-        | Effect::Signals
-        | Effect::SignalsAll
         | Effect::Enters
         | Effect::Leaves
         | Effect::Takes
@@ -306,9 +325,9 @@ pub fn sync(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u
 }
 
 /// Memory was allocated: a new object, of which nobody knows anything.
-pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
+pub fn alloc(thread: &Thread, pc: u64, address: usize, bytes: usize) {
     blocks::note(thread, pc, address, bytes);
-    if thread.enabled != 0 {
+    if thread.access.are_enabled() {
         // All that a later release will mark, which may be more than was asked for.
         let bytes = usable(address).max(bytes);
         shadow::clear(address, bytes);
@@ -318,12 +337,12 @@ pub fn alloc(thread: &mut Thread, pc: u64, address: usize, bytes: usize) {
 
 fn usable(address: usize) -> usize {
     // SAFETY: the program passes what an allocation function returned.
-    unsafe { libc::malloc_usable_size(address as *mut core::ffi::c_void) }
+    unsafe { crate::real::usable_size(address) }
 }
 
 /// Memory is about to be released.
-pub fn free(thread: &mut Thread, pc: u64, address: usize) {
-    if thread.enabled != 0 {
+pub fn free(thread: &Thread, pc: u64, address: usize) {
+    if thread.access.are_enabled() {
         let bytes = usable(address);
         cells::free(thread, pc, address, bytes);
         vars::forget_range(address, bytes);
@@ -337,7 +356,6 @@ pub fn unmapped(address: usize, bytes: usize) {
 }
 
 pub fn reset_after_fork() {
-    stop();
     DOMAIN.reset_after_fork();
     slots::reset_after_fork();
     vars::reset_after_fork();

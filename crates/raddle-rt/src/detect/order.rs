@@ -6,7 +6,8 @@
 //! object is destroyed, initialised or its memory released, so that an address that is used again is another lock.
 
 use super::locks::HeldLock;
-use crate::init;
+use super::thread_table;
+use crate::run;
 use core::sync::atomic::{AtomicU64, Ordering};
 use raddle_wire::region::{DEPENDENCIES_OFFSET, option};
 use raddle_wire::report::{self as wire, DEPENDENCY_WORDS, dependency, tag};
@@ -42,9 +43,28 @@ fn is_new(key: u64) -> bool {
     true
 }
 
+/// Generations of threads that are told; a path that is longer is not.
+const GENERATIONS_MAX: usize = 16;
+
+/// Which child of its parent a thread is, which one its parent is, and so on, and how many these are. None if an ancestor is no
+/// longer in the table.
+fn spawn_path(thread: u32) -> ([u32; GENERATIONS_MAX], usize) {
+    let mut ordinals = [0; GENERATIONS_MAX];
+    let (mut at, mut depth) = (thread, 0);
+    while at != 0 {
+        let Some(info) = thread_table::find(at).filter(|_| depth < GENERATIONS_MAX) else {
+            return (ordinals, 0);
+        };
+        ordinals[depth] = info.ordinal;
+        depth += 1;
+        at = info.parent;
+    }
+    (ordinals, depth)
+}
+
 /// A thread takes `wanted` while it holds `held`.
 pub fn note(thread: u32, wanted: &HeldLock, held: &[HeldLock]) {
-    let Some(header) = init::header() else { return };
+    let Some(header) = run::header() else { return };
     if !super::wants(option::LOCK_ORDER) {
         return;
     }
@@ -56,7 +76,8 @@ pub fn note(thread: u32, wanted: &HeldLock, held: &[HeldLock]) {
     }
     let held = &held[held.len().saturating_sub(HELD_MAX)..];
     let calls = wanted.frames.iter().take(FRAMES).position(|&pc| pc == 0).unwrap_or(FRAMES);
-    let count = 3 + calls + 1 + 3 * held.len();
+    let (ordinals, depth) = spawn_path(thread);
+    let count = 3 + calls + 1 + 3 * held.len() + depth;
     let start = header.dependency_words.fetch_add(count as u32 + 1, Ordering::Relaxed) as usize;
     if start + count + 1 > DEPENDENCY_WORDS {
         return;
@@ -79,6 +100,7 @@ pub fn note(thread: u32, wanted: &HeldLock, held: &[HeldLock]) {
         put(u64::from(lock.serial) | if lock.read { dependency::HELD_READ } else { 0 });
         put(lock.frames[0]);
     }
+    ordinals[..depth].iter().for_each(|&ordinal| put(u64::from(ordinal)));
     // SAFETY: as above; the head comes last, so a reader never sees half of a dependency.
     unsafe {
         (*words.cast::<AtomicU64>()).store(wire::head(tag::DEPENDENCY, count, thread), Ordering::Release)

@@ -6,11 +6,11 @@
 
 use super::history::{Found, Reader, Wanted};
 use super::locks::{HeldLock, frames};
-use super::{blocks, state, thread_table};
+use super::{blocks, program, state, thread_table};
 use crate::shadow::{self, SLOT_SHIFT};
 use crate::spin::Spin;
 use crate::thread::{Busy, Thread};
-use crate::{init, real};
+use crate::{real, run};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use raddle_wire::region::{REPORTS_OFFSET, detect, option};
 use raddle_wire::report::{
@@ -84,7 +84,7 @@ fn is_benign(address: usize, bytes: usize) -> bool {
 }
 
 /// Two accesses race: the thread's own, and the one that stands in the cell.
-pub fn race(thread: &mut Thread, new: &Access, old: u32, cell: usize) {
+pub fn race(thread: &Thread, new: &Access, old: u32, cell: usize) {
     if worn_out(new.pc, cell, old) || is_benign(new.address, new.bytes) {
         return;
     }
@@ -102,7 +102,13 @@ pub fn race(thread: &mut Thread, new: &Access, old: u32, cell: usize) {
         let Workshop { reader, found, told } = &mut *workshop;
         let is_found = reader.find(&wanted, found);
         let other_pc = if is_found { found.frames[0] } else { 0 };
-        if already_told(told, new.pc, other_pc) {
+        let block = blocks::find(new.address);
+        let own: [u64; FRAMES_MAX] = frames(thread, new.pc);
+        let others = if is_found { mix_calls(&found.frames) } else { 0 };
+        // Added, not exclusive or: two threads that come by the same calls must not cancel out.
+        let callers = mix_calls(&own).wrapping_add(others);
+        let object = block.as_ref().map_or(new.address as u64, |block| mix_calls(&block.frames));
+        if !is_another(told, (new.pc, other_pc), callers, object) {
             return;
         }
         let free = new.free || is_found && found.free;
@@ -112,16 +118,34 @@ pub fn race(thread: &mut Thread, new: &Access, old: u32, cell: usize) {
         };
         let what = if free { kind::USE_AFTER_FREE } else { kind::DATA_RACE };
         writer.item(tag::KIND, what, &[new.address as u64, new.bytes as u64], &[]);
-        own_party(&mut writer, thread, new);
+        own_party(&mut writer, thread, new, &own);
         other_party(&mut writer, &wanted, is_found.then_some(&*found));
-        if let Some(block) = blocks::find(new.address) {
+        if let Some(block) = block {
             writer.item(tag::BLOCK, block.thread, &[block.start as u64, block.bytes as u64], &block.frames);
         }
         let other = if is_found { found.thread } else { u32::MAX };
-        writer.threads(&[thread.index, other]);
+        writer.threads(&[thread.index(), other]);
         writer.finish()
     };
     after(entry);
+}
+
+/// A number for the calls that lead somewhere.
+fn mix_calls(frames: &[u64]) -> u64 {
+    frames.iter().take_while(|&&pc| pc != 0).fold(1, |sum, &pc| mix(sum.rotate_left(7) ^ pc))
+}
+
+/// Races of two places that are told apart by their callers and objects. One is enough in a loop over an array; a helper that many
+/// call has as many errors as callers.
+const ALIKE_MAX: u64 = 4;
+
+/// Is this race between two places another one than those that were told? It then counts as told.
+fn is_another(told: &mut [u64; TOLD_MAX], places: (u64, u64), callers: u64, object: u64) -> bool {
+    let (low, high) = (places.0.min(places.1), places.0.max(places.1));
+    if already_told(told, mix(low) ^ callers, mix(high) ^ object) {
+        return false;
+    }
+    (0..ALIKE_MAX).any(|number| !already_told(told, low ^ number << 56, high))
 }
 
 /// Is this the first report of its kind at this place?
@@ -145,7 +169,7 @@ fn already_told(told: &mut [u64; TOLD_MAX], a: u64, b: u64) -> bool {
     true
 }
 
-fn own_party(writer: &mut Writer, thread: &Thread, new: &Access) {
+fn own_party(writer: &mut Writer, thread: &Thread, new: &Access, stack: &[u64]) {
     let mut word = u64::from(new.aux) | (new.bytes as u64) << party::BYTES_SHIFT;
     if new.atomic {
         word |= party::ATOMIC;
@@ -153,8 +177,7 @@ fn own_party(writer: &mut Writer, thread: &Thread, new: &Access) {
     if new.free {
         word |= party::FREE;
     }
-    let stack: [u64; FRAMES_MAX] = frames(thread, new.pc);
-    writer.item(tag::PARTY, thread.index, &[word, new.address as u64], &stack);
+    writer.item(tag::PARTY, thread.index(), &[word, new.address as u64], stack);
     if let Some(state) = state::of(thread) {
         for held in state.held.as_slice() {
             writer.lock(held);
@@ -196,7 +219,7 @@ pub struct Writer {
 impl Writer {
     /// None when there is no entry left, or nobody to tell.
     pub fn begin() -> Option<Writer> {
-        let header = init::header()?;
+        let header = run::header()?;
         let number = header.reports.fetch_add(1, Ordering::AcqRel) as usize;
         if number >= REPORTS_MAX {
             return None;
@@ -286,8 +309,8 @@ const ANSWER_WAIT_US: u64 = 5000;
 
 /// The program may want to end here.
 pub fn after(entry: *const ReportEntry) {
-    crate::abi::reports::on_report(entry);
-    let Some(header) = init::header() else { return };
+    program::on_report(entry);
+    let Some(header) = run::header() else { return };
     if !super::wants(option::HALT_ON_ERROR) || answer(entry) == wire::state::SUPPRESSED {
         return;
     }
@@ -312,8 +335,8 @@ fn answer(entry: *const ReportEntry) -> u32 {
 /// Tells `raddle` what the program itself wants, if it says so, and waits until it was heard. True if it was.
 pub fn announce_defaults() -> bool {
     let texts = [
-        (wire::text::OPTIONS, crate::abi::reports::default_options()),
-        (wire::text::SUPPRESSIONS, crate::abi::reports::default_suppressions()),
+        (wire::text::OPTIONS, program::default_options()),
+        (wire::text::SUPPRESSIONS, program::default_suppressions()),
     ];
     if texts.iter().all(|(_, text)| text.is_none()) {
         return false;

@@ -10,37 +10,37 @@ use raddle_hb::slots::SlotTable;
 static TABLE: Spin<SlotTable> = Spin::new(SlotTable::new());
 
 /// Gives the thread a slot, if there is one.
-pub fn attach(thread: &mut Thread) {
+pub fn attach(thread: &Thread) {
     let Some(state) = state::of(thread) else { return };
     let first = TABLE.lock().attach(&DOMAIN.generations, &mut state.clocks.clock, shadow::wipe);
     if first.is_none() {
-        return thread.enter_segment(Segment::NONE);
+        return thread.access.enter(Segment::NONE);
     }
     enter(thread, first);
     history::attach(thread);
 }
 
 #[inline]
-fn enter(thread: &mut Thread, segment: Segment) {
-    thread.enter_segment(segment);
+fn enter(thread: &Thread, segment: Segment) {
+    thread.access.enter(segment);
     if let Some(state) = state::of(thread) {
         state.clocks.enter(segment);
     }
 }
 
-pub fn detach(thread: &mut Thread) {
-    if thread.sid == 0 {
+pub fn detach(thread: &Thread) {
+    if !thread.access.has_slot() {
         return;
     }
     history::detach(thread);
-    TABLE.lock().detach(thread.current_segment());
-    thread.enter_segment(Segment::NONE);
+    TABLE.lock().detach(thread.access.current());
+    thread.access.enter(Segment::NONE);
 }
 
 /// What the thread did so far was passed on: a new epoch begins.
 #[inline]
-pub fn advance(thread: &mut Thread) {
-    if let Some(next) = thread.current_segment().next() {
+pub fn advance(thread: &Thread) {
+    if let Some(next) = thread.access.current().next() {
         return enter(thread, next);
     }
     detach(thread);

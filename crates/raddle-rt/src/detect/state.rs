@@ -20,14 +20,14 @@ pub struct State {
 #[inline]
 pub fn of(thread: &Thread) -> Option<&'static mut State> {
     // SAFETY: null, or mapped for this thread and used by nobody else while the thread runs.
-    unsafe { thread.detect.cast::<State>().as_mut() }
+    unsafe { thread.detection.state.get().cast::<State>().as_mut() }
 }
 
 /// Maps the state of a new thread structure, or empties that of a recycled one.
-pub fn prepare(thread: &mut Thread) -> bool {
-    if thread.detect.is_null() {
+pub fn prepare(thread: &Thread) -> bool {
+    if thread.detection.state.get().is_null() {
         match arena::map(size_of::<State>()) {
-            Some(start) => thread.detect = start,
+            Some(start) => thread.detection.state.set(start),
             None => return false,
         }
     }

@@ -47,7 +47,7 @@ pub fn created(parent: &Thread, child: u32, ordinal: u32, pc: u64) {
     }
     let info = ThreadInfo {
         number: child + 1,
-        parent: parent.index,
+        parent: parent.index(),
         ordinal,
         name: [0; NAME_BYTES],
         frames: frames(parent, pc),

@@ -33,6 +33,8 @@ pub struct Var {
     pub holder: u32,
     /// Threads that wait on the condition.
     pub waiters: u32,
+    /// Those among them to whom a signal was sent.
+    pub signalled: u32,
 }
 
 const _: () = assert!(size_of::<Var>() <= 128);
@@ -171,6 +173,7 @@ pub fn get_or_make(address: usize) -> Option<Locked> {
             (*at).location = Location::NONE;
             (*at).holder = 0;
             (*at).waiters = 0;
+            (*at).signalled = 0;
             (*at).serial = SERIAL.fetch_add(1, Ordering::Relaxed);
             (*at).next.store(first, Ordering::Relaxed);
             lock_word(&(*at).lock);
@@ -222,6 +225,7 @@ impl Var {
         self.location.clear(&DOMAIN);
         self.holder = 0;
         self.waiters = 0;
+        self.signalled = 0;
     }
 }
 

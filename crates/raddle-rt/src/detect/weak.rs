@@ -21,7 +21,7 @@ pub fn on() -> bool {
 
 pub fn configure(header: &Header) {
     CHOICE.store(super::value_of(setting::WEAK_CHOICE) as u32, Ordering::Relaxed);
-    SEED.store(crate::steer::server::seed(header), Ordering::Relaxed);
+    SEED.store(crate::run::seed(header), Ordering::Relaxed);
     ON.store(super::wants(option::WEAK), Ordering::Relaxed);
 }
 
@@ -49,7 +49,7 @@ pub struct Outcome<T> {
 /// Performs an operation on a store of the location's buffer. `action` is told the value that it reads, and then leaves
 /// memory alone; or nothing, and then operates on memory.
 pub fn perform<T>(
-    thread: &mut Thread,
+    thread: &Thread,
     site: &Site,
     wish: Wish,
     order: MemoryOrder,
@@ -58,9 +58,9 @@ pub fn perform<T>(
 ) -> T {
     let Some(state) = state::of(thread) else { return action(None).result };
     let Some(mut var) = vars::get_or_make(site.address) else { return action(None).result };
-    let name = if thread.path != 0 { thread.path } else { u64::from(thread.index) };
+    let name = if thread.turns.path.get() != 0 { thread.turns.path.get() } else { u64::from(thread.index()) };
     let (clocks, choices) = (&mut state.clocks, &mut state.choices);
-    let mut performer = Performer { clocks, segment: thread.current_segment(), thread: thread.index };
+    let mut performer = Performer { clocks, segment: thread.access.current(), thread: thread.index() };
     let chosen = var.location.choose(&DOMAIN, &mut performer, (memory(), site.log2), wish, order, |count| {
         *choices += 1;
         chooser().pick(name, *choices, wish, count)

@@ -1,4 +1,5 @@
-//! The allocator: a piece of memory begins and ends its life. The work is glibc's.
+//! The allocator: a piece of memory begins and ends its life. The work is glibc's, also where the program brings another allocator
+//! along: the runtime's functions come first, so that the other one is never asked.
 
 use super::stable;
 use crate::thread::{self, Thread};
@@ -9,25 +10,19 @@ fn allocated(memory: *mut c_void, bytes: usize) -> *mut c_void {
     if !memory.is_null()
         && let Some(thread) = thread::observed()
     {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         observe::alloc(thread, pc, memory as usize, bytes);
     }
     memory
 }
 
-fn released(thread: Option<&mut Thread>, memory: *mut c_void) {
+fn released(thread: Option<&Thread>, memory: *mut c_void) {
     if let Some(thread) = thread
         && !memory.is_null()
     {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         observe::free(thread, pc, memory as usize);
     }
-}
-
-/// Bytes of a block that is allocated.
-pub fn usable_size(memory: usize) -> usize {
-    // SAFETY: the program is about to release the block, so it is one.
-    unsafe { libc::malloc_usable_size(memory as *mut c_void) }
 }
 
 extern "C" fn do_malloc(bytes: usize) -> *mut c_void {
@@ -94,14 +89,7 @@ extern "C" fn do_usable_size(memory: *mut c_void) -> usize {
         return stable::size(memory);
     }
     // SAFETY: as the program asks.
-    unsafe { c::malloc_usable_size(memory) }
-}
-
-mod c {
-    use super::*;
-    crate::real_fn! {
-        fn malloc_usable_size(memory: *mut c_void) -> usize;
-    }
+    unsafe { real::malloc_usable_size(memory) }
 }
 
 const PAGE_BYTES: usize = 4096;

@@ -7,7 +7,7 @@
 //! A handler of the program that asks for the alternate stack (`SA_ONSTACK`) in a thread that has none natively runs on the stack that
 //! was interrupted. The kernel would give it ours, so it is moved ([`on_interrupted_stack`]).
 
-use crate::thread::{self, Thread};
+use crate::thread::{self, CRASH_STACK_BYTES, Thread};
 use crate::{arch, export_with_pc, real, real_fn};
 use core::ffi::{c_int, c_void};
 
@@ -17,9 +17,6 @@ mod c {
         fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int;
     }
 }
-
-/// Room for the kernel's frame (up to 11 KiB with the largest registers) and for the handler.
-pub const CRASH_STACK_BYTES: usize = 64 << 10;
 
 fn set(stack: &libc::stack_t, old: &mut libc::stack_t) -> bool {
     let [new, old] = [core::ptr::from_ref(stack) as usize, core::ptr::from_mut(old) as usize];
@@ -31,7 +28,7 @@ const NONE: libc::stack_t =
     libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
 
 fn ours(thread: &Thread) -> libc::stack_t {
-    libc::stack_t { ss_sp: thread.crash_stack as *mut c_void, ss_flags: 0, ss_size: CRASH_STACK_BYTES }
+    libc::stack_t { ss_sp: thread.dying.stack.get() as *mut c_void, ss_flags: 0, ss_size: CRASH_STACK_BYTES }
 }
 
 /// The calling thread begins: crashes are told from the runtime's stack, unless somebody has set one already.
@@ -51,7 +48,7 @@ pub fn release(thread: &Thread) {
 }
 
 fn is_ours(thread: &Thread, stack: &libc::stack_t) -> bool {
-    thread.crash_stack != 0 && stack.ss_sp as usize == thread.crash_stack
+    thread.dying.stack.get() != 0 && stack.ss_sp as usize == thread.dying.stack.get()
 }
 
 extern "C" fn do_sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
@@ -70,7 +67,7 @@ extern "C" fn do_sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t)
         if !old.is_null() {
             *old = before;
         }
-        if !new.is_null() && (*new).ss_flags & libc::SS_DISABLE != 0 && thread.observed {
+        if !new.is_null() && (*new).ss_flags & libc::SS_DISABLE != 0 && thread.is_observed() {
             set(&ours(thread), &mut NONE.clone());
         }
     }
@@ -104,7 +101,7 @@ type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// Does the calling handler run on the runtime's stack?
 pub fn in_use() -> bool {
-    let base = thread::current().crash_stack;
+    let base = thread::current().dying.stack.get();
     base != 0 && arch::stack_pointer().wrapping_sub(base) < CRASH_STACK_BYTES
 }
 

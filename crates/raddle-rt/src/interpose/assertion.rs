@@ -1,4 +1,4 @@
-//! Failed assertions: their text goes into the crash report, and the C library says and does what it always does.
+//! FailedAssertion assertions: their text goes into the crash report, and the C library says and does what it always does.
 //!
 //! The functions note where their arguments are and call the real ones, which abort the program; the handler of SIGABRT reads the
 //! texts then. What the C library itself says when it aborts a program (a corrupt heap, an overflowing buffer, a smashed
@@ -6,7 +6,7 @@
 
 use crate::crash::memory;
 use crate::real::Real;
-use crate::thread::{self, Thread};
+use crate::thread::{self, FailedAssertion, Thread};
 use crate::{arch, export_with_pc, real_fn};
 use core::ffi::{c_char, c_int, c_uint};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -24,30 +24,11 @@ mod c {
 /// `std::__glibcxx_assert_fail(file, line, function, condition)`.
 static LIBSTDCXX: Real = Real::new(c"_ZSt21__glibcxx_assert_failPKciS0_S0_");
 
-/// Where the texts of the assertion are that the thread has just failed.
-#[derive(Clone, Copy)]
-pub struct Failed {
-    expression: usize,
-    file: usize,
-    function: usize,
-    line: u32,
-    /// `assert_perror`: the error in the place of an expression.
-    error: c_int,
-}
-
-impl Failed {
-    pub const NONE: Failed = Failed { expression: 0, file: 0, function: 0, line: 0, error: 0 };
-
-    fn is_none(&self) -> bool {
-        self.expression == 0 && self.file == 0
-    }
-}
-
-fn note(failed: Failed) {
+fn note(failed: FailedAssertion) {
     let thread = thread::current();
     // The idle thread is several threads.
-    if thread.observed {
-        thread.assertion = failed;
+    if thread.is_observed() {
+        thread.dying.assertion.set(failed);
     }
 }
 
@@ -58,8 +39,8 @@ extern "C" fn do_assert_fail(
     function: *const c_char,
 ) {
     let [expression_at, file_at, function_at] = [expression, file, function].map(|text| text as usize);
-    note(Failed { expression: expression_at, file: file_at, function: function_at, line, error: 0 });
-    // SAFETY: as the program asks (here and below).
+    note(FailedAssertion { expression: expression_at, file: file_at, function: function_at, line, error: 0 });
+    // SAFETY: the texts are what the program passed to the function of this name.
     unsafe { c::__assert_fail(expression, file, line, function) };
     arch::abort()
 }
@@ -70,14 +51,22 @@ extern "C" fn do_assert_perror_fail(
     line: c_uint,
     function: *const c_char,
 ) {
-    note(Failed { expression: 0, file: file as usize, function: function as usize, line, error });
+    note(FailedAssertion { expression: 0, file: file as usize, function: function as usize, line, error });
+    // SAFETY: the texts are what the program passed to the function of this name.
     unsafe { c::__assert_perror_fail(error, file, line, function) };
     arch::abort()
 }
 
 extern "C" fn do_assert(expression: *const c_char, file: *const c_char, line: c_int) {
     let [expression_at, file_at] = [expression, file].map(|text| text as usize);
-    note(Failed { expression: expression_at, file: file_at, function: 0, line: line as u32, error: 0 });
+    note(FailedAssertion {
+        expression: expression_at,
+        file: file_at,
+        function: 0,
+        line: line as u32,
+        error: 0,
+    });
+    // SAFETY: the texts are what the program passed to the function of this name.
     unsafe { c::__assert(expression, file, line) };
     arch::abort()
 }
@@ -89,7 +78,7 @@ extern "C" fn do_glibcxx_assert_fail(
     condition: *const c_char,
 ) {
     let [expression, file_at, function_at] = [condition, file, function].map(|text| text as usize);
-    note(Failed { expression, file: file_at, function: function_at, line: line as u32, error: 0 });
+    note(FailedAssertion { expression, file: file_at, function: function_at, line: line as u32, error: 0 });
     match LIBSTDCXX.find() {
         Some(address) => {
             // SAFETY: the function of this name, whose signature this is.
@@ -116,7 +105,7 @@ pub fn find_message() {
 
 /// Puts what the thread died of into the report.
 pub fn tell(thread: &Thread, writer: &mut Writer<'_>) {
-    let failed = thread.assertion;
+    let failed = thread.dying.assertion.get();
     let mut room = [0u8; TEXT_MAX];
     if !failed.is_none() {
         let (first, rest) = room.split_at_mut(TEXT_MAX / 2);

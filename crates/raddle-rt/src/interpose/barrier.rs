@@ -1,6 +1,6 @@
 //! Barriers.
 
-use crate::steer::{self, Patience, Request};
+use crate::steer::{self, Detail, Patience, Request};
 use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_uint, c_void};
@@ -22,7 +22,7 @@ fn say(op: SyncOp, b: *mut c_void, argument: u64, pc: u64) {
 }
 
 extern "C" fn init(b: *mut c_void, attr: *const c_void, count: c_uint) -> c_int {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     // SAFETY: as the program asks.
     let result = unsafe { c::pthread_barrier_init(b, attr, count) };
     if result == 0 {
@@ -35,16 +35,17 @@ extern "C" fn init(b: *mut c_void, attr: *const c_void, count: c_uint) -> c_int 
 }
 
 extern "C" fn destroy(b: *mut c_void) -> c_int {
-    say(SyncOp::BarrierDestroy, b, 0, thread::current().caller_pc);
+    say(SyncOp::BarrierDestroy, b, 0, thread::current().caller_pc());
     // SAFETY: as the program asks.
     unsafe { c::pthread_barrier_destroy(b) }
 }
 
 /// Under steering the real barrier is not used: it can only block.
-fn wait_steered(thread: &mut Thread, pc: u64, b: *mut c_void) -> c_int {
+fn wait_steered(thread: &Thread, pc: u64, b: *mut c_void) -> c_int {
     let object = b as usize;
     let enter = Request { kind: step::BARRIER_ENTER, object, pc };
-    let entered = steer::visible(thread, enter, |thread| {
+    let detail = Detail { second: u64::from(steer::barrier_count(object)), ..Detail::NONE };
+    let entered = steer::visible_with(thread, enter, detail, |thread| {
         observe::sync(thread, pc, SyncOp::BarrierEnter, object, 0);
         steer::arrive_barrier(object)
     });
@@ -61,7 +62,7 @@ fn wait_steered(thread: &mut Thread, pc: u64, b: *mut c_void) -> c_int {
 }
 
 extern "C" fn wait(b: *mut c_void) -> c_int {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
         return wait_steered(thread, pc, b);
     }

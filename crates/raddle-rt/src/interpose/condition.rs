@@ -4,9 +4,9 @@
 //! held again. A thread that is cancelled inside the wait holds the mutex while its clean-up handlers run, so a
 //! clean-up handler of ours, installed for the duration of the real call, reports the second half in that case.
 
-use crate::interpose::cancel;
 use crate::interpose::mutex::{self, Mutex, kind_bits};
-use crate::steer::{self, Patience, Request};
+use crate::steer::cancellation as cancel;
+use crate::steer::{self, Detail, Patience, Request};
 use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_void};
@@ -66,22 +66,17 @@ fn end_wait(waiting: &Waiting, result: c_int) {
 }
 
 /// The three operations of a wait: release the mutex and begin to wait; be woken, or give up; take the mutex back.
-fn wait_steered(
-    thread: &mut Thread,
-    pc: u64,
-    cond: *mut c_void,
-    mutex: *mut Mutex,
-    patience: Patience,
-) -> c_int {
+fn wait_steered(thread: &Thread, pc: u64, cond: *mut c_void, mutex: *mut Mutex, patience: Patience) -> c_int {
     let (object, arg) = (cond as usize, mutex as u64 & LOW48);
-    let begin = |thread: &mut Thread| {
+    let begin = |thread: &Thread| {
         observe::sync(thread, pc, SyncOp::Unlock, mutex as usize, kind_bits(mutex) | bits::WAIT);
         observe::sync(thread, pc, SyncOp::WaitBegin, object, arg);
         steer::begin_wait(thread, object);
         mutex::release(mutex);
         steer::released(mutex as usize);
     };
-    steer::visible(thread, Request { kind: step::WAIT, object, pc }, begin);
+    let detail = Detail { second: mutex as u64, ..Detail::NONE };
+    steer::visible_with(thread, Request { kind: step::WAIT, object, pc }, detail, begin);
     let woken = steer::blocking(thread, Request { kind: step::WAKE, object, pc }, patience, |thread| {
         if !steer::signalled(thread, false) {
             return None;
@@ -112,7 +107,7 @@ fn wait_with(
     wait: impl Fn() -> c_int,
 ) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if steer::on() {
         let result = wait_steered(thread, pc, cond, mutex, patience);
         if result != 0 {
@@ -162,14 +157,14 @@ extern "C" fn clockwait(
 
 fn say(op: SyncOp, cond: *mut c_void) {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         observe::sync(thread, pc, op, cond as usize, 0);
     }
 }
 
 pub extern "C" fn signal(cond: *mut c_void) -> c_int {
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         super::step_with(thread, pc, SyncOp::Signal, cond as usize, 0, || steer::signal(cond as usize, 1));
         return 0;
     }
@@ -180,7 +175,7 @@ pub extern "C" fn signal(cond: *mut c_void) -> c_int {
 
 pub extern "C" fn broadcast(cond: *mut c_void) -> c_int {
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         super::step_with(thread, pc, SyncOp::Broadcast, cond as usize, 0, || {
             steer::signal(cond as usize, usize::MAX)
         });

@@ -3,7 +3,7 @@
 use crate::interpose::stack::{self, Stack};
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread, phase};
-use crate::{detect, export_with_pc, init, observe, real, real_fn, threads};
+use crate::{detect, export_with_pc, observe, real, real_fn, registry, run, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_wire::{SyncOp, step};
@@ -28,14 +28,13 @@ mod c {
 
 /// The first code of a new thread: waits until its creator has recorded the fork.
 extern "C" fn enter(block: *mut c_void) -> *mut c_void {
-    let block = block.cast::<Thread>();
-    // SAFETY: the creator keeps the structure valid; this thread owns it once the phase has changed.
-    let thread = unsafe { &mut *block };
-    while thread.phase.load(Ordering::Acquire) & 0xff == phase::NEW {
-        real::futex_wait(&thread.phase, phase::NEW, None);
+    // SAFETY: the creator passed a structure, which is never unmapped; this thread owns it once the phase has changed.
+    let thread: &'static Thread = unsafe { &*block.cast::<Thread>() };
+    while thread.life.phase.load(Ordering::Acquire) & 0xff == phase::NEW {
+        real::futex_wait(&thread.life.phase, phase::NEW, None);
     }
-    let (routine, argument) = (thread.routine, thread.argument);
-    threads::arm_end(block);
+    let (routine, argument) = (thread.life.routine.get(), thread.life.argument.get());
+    threads::arm_end(thread);
     threads::begin(thread);
     detect::clear_stack(thread::current());
     // SAFETY: the program passed this function to the creating call.
@@ -77,7 +76,7 @@ pub extern "C" fn create(
         // SAFETY: as the program asks.
         return unsafe { c::pthread_create(handle, attr, routine, argument) };
     };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if !steer::on() {
         return create_observed(thread, pc, handle, attr, routine, argument);
     }
@@ -103,7 +102,7 @@ fn stack_bytes(attr: *const c_void) -> usize {
 }
 
 fn create_observed(
-    thread: &mut Thread,
+    thread: &Thread,
     pc: u64,
     handle: *mut libc::pthread_t,
     attr: *const c_void,
@@ -114,16 +113,15 @@ fn create_observed(
     // releases meanwhile belonged to a thread that is gone (its thread-local memory on a stack that is used again):
     // glibc knows that, and no clock does. Creating a thread is no place where this one can be cancelled.
     let busy = thread::Busy::enter(thread);
-    let Some(block) = threads::allocate(thread.index) else { return libc::EAGAIN };
-    // SAFETY: the structure is ours until the thread exists.
-    unsafe {
-        (*block).routine = routine as usize;
-        (*block).argument = argument as usize;
-        if detect::on() {
-            (*block).stack_bytes = stack_bytes(attr);
-        }
+    let Some(block) = threads::allocate(thread.index()) else { return libc::EAGAIN };
+    block.life.routine.set(routine as usize);
+    block.life.argument.set(argument as usize);
+    if detect::on() {
+        block.detection.stack_bytes.set(stack_bytes(attr));
     }
-    init::first_fork(thread);
+    if run::becomes_threaded() {
+        thread::refresh_enabled(thread);
+    }
     let mut detached: c_int = 0;
     if !attr.is_null() {
         // SAFETY: the program passes initialised attributes.
@@ -132,22 +130,20 @@ fn create_observed(
     let mut own = Stack::take(attr);
     let attr = own.as_ref().map_or(attr, Stack::attributes);
     // SAFETY: `enter` calls the program's routine with its argument.
-    let result = unsafe { c::pthread_create(handle, attr, enter, block.cast()) };
+    let result =
+        unsafe { c::pthread_create(handle, attr, enter, core::ptr::from_ref(block).cast_mut().cast()) };
     if let Some(own) = &mut own {
         own.forget();
-        // SAFETY: the new thread waits for its phase to change.
-        unsafe { (*block).own_stack = (own.start, own.bytes) };
+        block.life.own_stack.set((own.start, own.bytes));
     }
     if result != 0 {
-        threads::discard(block);
+        registry::discard(block);
         return result;
     }
     // SAFETY: the handle was written by the successful call.
-    let index = threads::publish(block, unsafe { *handle });
-    // SAFETY: the new thread waits for its phase to change.
-    steer::add_child(thread, unsafe { &mut *block });
-    // SAFETY: as above.
-    detect::fork(thread, unsafe { &mut *block }, pc);
+    let index = registry::publish(block, unsafe { *handle });
+    steer::add_child(thread, block);
+    detect::fork(thread, block, pc);
     drop(busy);
     observe::sync(thread, pc, SyncOp::Fork, index as usize, 0);
     let running = if detached == libc::PTHREAD_CREATE_DETACHED {
@@ -155,8 +151,8 @@ fn create_observed(
     } else {
         phase::RUNNING
     };
-    // SAFETY: the new thread waits for exactly this store.
-    let phase_word = unsafe { &(*block).phase };
+    // The new thread waits for exactly this store.
+    let phase_word = &block.life.phase;
     phase_word.store(running, Ordering::Release);
     real::futex_wake(phase_word, 1);
     0
@@ -170,10 +166,10 @@ fn join_with(
     wait: impl Fn() -> c_int,
 ) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     // The handle means nothing after a successful join.
-    let index = threads::index_of(handle);
-    let ended = threads::structure_of(handle);
+    let ended = registry::find(handle);
+    let index = ended.map(Thread::index);
     if let (true, Some(index)) = (steer::on(), index) {
         let status = join_steered(thread, pc, handle, index, result, patience);
         if status == libc::ETIMEDOUT {
@@ -193,7 +189,7 @@ fn join_with(
 
 /// The joined thread has done its last visible operation; what is left of it takes no decision.
 fn join_steered(
-    thread: &mut Thread,
+    thread: &Thread,
     pc: u64,
     handle: libc::pthread_t,
     index: u32,
@@ -201,7 +197,7 @@ fn join_steered(
     patience: Patience,
 ) -> c_int {
     let request = Request { kind: step::JOIN, object: steer::join_token(index), pc };
-    let ended = threads::structure_of(handle);
+    let ended = registry::find(handle);
     let joined = steer::blocking(thread, request, patience, |thread| {
         if !steer::has_ended(index) {
             return None;
@@ -210,8 +206,7 @@ fn join_steered(
         let status = unsafe { c::pthread_join(handle, result) };
         if status == 0 {
             detect::join(thread, ended);
-            // SAFETY: the structure of a thread that has just been joined.
-            let (start, bytes) = unsafe { (*ended).own_stack };
+            let (start, bytes) = ended.map_or((0, 0), |ended| ended.life.own_stack.get());
             stack::give_back(start, bytes);
         }
         report_join(thread, pc, handle, index, status);
@@ -225,10 +220,10 @@ fn join_steered(
     })
 }
 
-fn report_join(thread: &mut Thread, pc: u64, handle: libc::pthread_t, index: u32, status: c_int) {
+fn report_join(thread: &Thread, pc: u64, handle: libc::pthread_t, index: u32, status: c_int) {
     match status {
         0 => {
-            threads::joined(handle);
+            registry::joined(handle);
             observe::sync(thread, pc, SyncOp::Join, index as usize, 0);
         }
         libc::EBUSY | libc::ETIMEDOUT => observe::sync(thread, pc, SyncOp::JoinFailed, index as usize, 0),
@@ -274,19 +269,19 @@ extern "C" fn clockjoin(
 }
 
 pub extern "C" fn detach(handle: libc::pthread_t) -> c_int {
-    let index = threads::index_of(handle);
+    let index = registry::index_of(handle);
     if let (Some(thread), Some(index)) = (thread::observed(), index) {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         super::step(thread, pc, SyncOp::Detach, index as usize, 0);
-        threads::detached(handle);
+        registry::detached(handle);
     }
     // SAFETY: as the program asks.
     unsafe { c::pthread_detach(handle) }
 }
 
 extern "C" fn setname(handle: libc::pthread_t, name: *const c_char) -> c_int {
-    if let (Some(thread), Some(index)) = (thread::observed(), threads::index_of(handle)) {
-        let pc = thread.caller_pc;
+    if let (Some(thread), Some(index)) = (thread::observed(), registry::index_of(handle)) {
+        let pc = thread.caller_pc();
         // SAFETY: the program passes a C string.
         let text = unsafe { CStr::from_ptr(name) }.to_bytes();
         observe::sync_text(thread, pc, SyncOp::ThreadName, index as usize, 0, text);

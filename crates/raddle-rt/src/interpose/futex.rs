@@ -47,7 +47,7 @@ pub unsafe extern "C" fn syscall() {
         "3: mov rdi, rax",
         "jmp {fail}",
         futex = const libc::SYS_futex,
-        pc = const core::mem::offset_of!(Thread, caller_pc),
+        pc = const core::mem::offset_of!(Thread, caller),
         handle = sym futex,
         fail = sym fail,
     )
@@ -61,7 +61,7 @@ extern "C" fn futex(
     word2: usize,
     value3: usize,
 ) -> c_long {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     let command = op as i32 & libc::FUTEX_CMD_MASK;
     let waits = matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
     let wakes = matches!(command, libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET);
@@ -93,7 +93,7 @@ extern "C" fn futex(
 }
 
 /// Looks at the word and waits, as the kernel would, but in the thread's turn.
-fn wait_steered(thread: &mut Thread, pc: u64, word: usize, value: u32, timed: bool) -> isize {
+fn wait_steered(thread: &Thread, pc: u64, word: usize, value: u32, timed: bool) -> isize {
     let patience = if timed { Patience::Timed } else { Patience::Forever };
     let mut waiting = false;
     let woken =

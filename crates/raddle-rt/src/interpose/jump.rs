@@ -1,6 +1,6 @@
 //! Non-local jumps: they leave functions without their exit hooks.
 
-use crate::interpose::assertion::Failed;
+use crate::thread::FailedAssertion;
 use crate::{export_with_pc, real_fn, thread};
 use core::ffi::{c_int, c_void};
 
@@ -16,14 +16,12 @@ mod c {
 
 fn leave() {
     let thread = thread::current();
-    if !thread.stack_end.is_null() {
-        thread.stack_stale = 1;
-    }
+    thread.calls.jumped();
     // A handler that is left this way does not come back; a later one that it interrupted does not either.
-    thread.held = 0;
-    if thread.observed {
+    thread.signals.hold_only(0);
+    if thread.is_observed() {
         // A handler of SIGABRT that jumps out: the program lives on, and what it dies of later is something else.
-        thread.assertion = Failed::NONE;
+        thread.dying.assertion.set(FailedAssertion::NONE);
     }
 }
 

@@ -17,7 +17,7 @@ fn answer(result: Result<usize, i32>) -> usize {
 }
 
 fn forget(address: usize, bytes: usize) {
-    if detect::on() && thread::current().observed {
+    if detect::on() && thread::current().is_observed() {
         detect::unmapped(address, bytes);
     }
 }

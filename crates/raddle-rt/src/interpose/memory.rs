@@ -7,7 +7,7 @@
 //! is made: see [`crate::own_memory`].
 
 use crate::thread;
-use crate::{arch, export_with_pc, init, observe, own_memory};
+use crate::{arch, export_with_pc, observe, own_memory, run};
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::record::access::{LIBRARY, WRITE};
@@ -85,14 +85,14 @@ pub unsafe fn real_memset(dst: *mut u8, byte: c_int, bytes: usize) {
 #[inline]
 fn touch(address: usize, bytes: usize, aux: u8) {
     let thread = thread::current();
-    if thread.enabled != 0 && thread.busy == 0 && init::instrumented() {
-        let pc = thread.caller_pc;
+    if thread.access.are_enabled() && !thread.is_busy() && run::instrumented() {
+        let pc = thread.caller_pc();
         observe::range(thread, pc, aux | LIBRARY, address, bytes);
     }
 }
 
 extern "C" fn do_memcpy(dst: *mut u8, src: *const u8, bytes: usize) -> *mut u8 {
-    if init::instrumented() {
+    if run::instrumented() {
         touch(src as usize, bytes, 0);
         touch(dst as usize, bytes, WRITE);
     }
@@ -155,7 +155,7 @@ fn length_up_to(s: *const c_char, max: usize) -> usize {
 
 fn watching() -> bool {
     let thread = thread::current();
-    thread.enabled != 0 && thread.busy == 0 && init::instrumented()
+    thread.access.are_enabled() && !thread.is_busy() && run::instrumented()
 }
 
 /// How many bytes two strings are compared over, terminator or first difference included.

@@ -11,11 +11,13 @@ pub mod assertion;
 pub mod barrier;
 pub mod c11;
 pub mod cancel;
+mod channel;
 mod clock_queries;
 pub mod condition;
 pub mod create;
 pub mod futex;
 pub mod jump;
+pub mod kernel_objects;
 pub mod mapping;
 pub mod memory;
 pub mod modules;
@@ -33,22 +35,35 @@ mod stack;
 pub mod system;
 
 use crate::observe;
-use crate::steer::{self, Request};
+use crate::steer::{self, Detail, Request};
 use crate::thread::Thread;
 use raddle_wire::SyncOp;
 
 /// A visible operation that is nothing but its event.
-pub fn step(thread: &mut Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+pub fn step(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
     step_with(thread, pc, op, object, argument, || ());
 }
 
 /// A visible operation that releases something: the event, then the operation, in one turn.
 pub fn step_with<T>(
-    thread: &mut Thread,
+    thread: &Thread,
     pc: u64,
     op: SyncOp,
     object: usize,
     argument: u64,
+    perform: impl FnOnce() -> T,
+) -> T {
+    step_told(thread, pc, op, object, argument, Detail::NONE, perform)
+}
+
+/// As [`step_with`], with what an exhaustive search has to know about the operation.
+pub fn step_told<T>(
+    thread: &Thread,
+    pc: u64,
+    op: SyncOp,
+    object: usize,
+    argument: u64,
+    detail: Detail,
     perform: impl FnOnce() -> T,
 ) -> T {
     let kind = raddle_wire::step::of(op, argument);
@@ -57,7 +72,7 @@ pub fn step_with<T>(
         return perform();
     }
     let mut perform = Some(perform);
-    let mut act = |thread: &mut Thread| {
+    let mut act = |thread: &Thread| {
         observe::sync(thread, pc, op, object, argument);
         let perform = perform.take().expect("an operation is performed once");
         let result = perform();
@@ -65,7 +80,7 @@ pub fn step_with<T>(
         result
     };
     // A schedule cannot make such an operation fail; if it tries, the operation is performed all the same.
-    match steer::visible(thread, Request { kind, object, pc }, &mut act) {
+    match steer::visible_with(thread, Request { kind, object, pc }, detail, &mut act) {
         Some(result) => result,
         None => {
             let result = act(thread);

@@ -1,7 +1,7 @@
 //! Which files are mapped where, so that program counters can be named after the process is gone.
 
 use crate::thread::{self, Busy};
-use crate::{export_with_pc, init, observe, real_fn, spin};
+use crate::{export_with_pc, observe, real_fn, run, spin};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_wire::SyncOp;
@@ -31,7 +31,7 @@ struct Scan {
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid description, `register` a valid scan.
     let (info, scan) = unsafe { (&*info, &*data.cast::<Scan>()) };
-    let Some(header) = init::header() else { return 1 };
+    let Some(header) = run::header() else { return 1 };
     // SAFETY: the loader's table is valid for its count.
     let segments = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let (mut start, mut end) = (u64::MAX, 0);
@@ -56,9 +56,11 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *m
         return 0;
     }
     let mut path = [0u8; MODULE_PATH_MAX];
-    // SAFETY: a C string or null.
-    let name =
-        if info.dlpi_name.is_null() { b"" } else { unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes() };
+    let name = match info.dlpi_name.is_null() {
+        true => b"",
+        // SAFETY: the dynamic linker passes a C string, which lives while it goes through its list.
+        false => unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes(),
+    };
     let used = if name.is_empty() && info.dlpi_adds > 0 {
         own_path(&mut path, index)
     } else {
@@ -104,7 +106,7 @@ fn copy(path: &mut [u8], name: &[u8]) -> usize {
 
 /// The loader does not name the program itself; the first nameless module is the program, later ones are the vdso.
 fn own_path(path: &mut [u8; MODULE_PATH_MAX], index: usize) -> usize {
-    if index != 0 && init::image() == 0 {
+    if index != 0 && run::image() == 0 {
         return 0;
     }
     let link = c"/proc/self/exe";
@@ -140,7 +142,7 @@ fn find_build_id(mut notes: &[u8], found: &mut ([u8; BUILD_ID_MAX], usize)) {
 }
 
 extern "C" fn do_dlopen(path: *const c_char, flags: c_int) -> *mut c_void {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     // SAFETY: as the program asks.
     let handle = unsafe { c::dlopen(path, flags) };
     if !handle.is_null()
@@ -148,7 +150,7 @@ extern "C" fn do_dlopen(path: *const c_char, flags: c_int) -> *mut c_void {
     {
         {
             let _busy = Busy::enter(thread);
-            register(init::image());
+            register(run::image());
         }
         observe::sync(thread, pc, SyncOp::ModuleLoad, handle as usize, 0);
     }

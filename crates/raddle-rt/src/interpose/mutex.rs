@@ -1,11 +1,12 @@
 //! Mutexes and spin locks.
 
 use crate::arch::mutex as layout;
-use crate::steer::{self, Patience, Request};
+use crate::steer::{self, Detail, Patience, Request};
 use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
+use raddle_sched::dependence::{GIVES_UP, REENTERS};
 use raddle_wire::record::lock as bits;
 use raddle_wire::{SyncOp, step};
 
@@ -46,7 +47,7 @@ pub fn kind_bits(m: *const Mutex) -> u64 {
 
 fn owned_by_caller(m: *const Mutex, thread: &Thread) -> bool {
     // SAFETY: as above.
-    unsafe { (*m).owner.load(Ordering::Relaxed) == thread.os_tid.load(Ordering::Relaxed) }
+    unsafe { (*m).owner.load(Ordering::Relaxed) == thread.os_tid() }
 }
 
 fn depth(m: *const Mutex) -> u32 {
@@ -55,7 +56,7 @@ fn depth(m: *const Mutex) -> u32 {
 }
 
 /// Reports the outcome of a lock operation.
-pub fn report_lock(thread: &mut Thread, pc: u64, m: *mut Mutex, result: c_int, how: u64) {
+pub fn report_lock(thread: &Thread, pc: u64, m: *mut Mutex, result: c_int, how: u64) {
     let mut flags = how | kind_bits(m);
     match result {
         0 | libc::EOWNERDEAD => {
@@ -75,7 +76,7 @@ pub fn report_lock(thread: &mut Thread, pc: u64, m: *mut Mutex, result: c_int, h
 }
 
 /// Takes the lock if it is free; otherwise says that the thread is about to wait for it.
-fn try_first(thread: &mut Thread, pc: u64, m: *mut Mutex, how: u64) -> c_int {
+fn try_first(thread: &Thread, pc: u64, m: *mut Mutex, how: u64) -> c_int {
     // SAFETY: the program passes an initialised mutex.
     let result = unsafe { c::pthread_mutex_trylock(m) };
     if result == libc::EBUSY && !(kind_bits(m) & bits::ERRORCHECK != 0 && owned_by_caller(m, thread)) {
@@ -84,20 +85,23 @@ fn try_first(thread: &mut Thread, pc: u64, m: *mut Mutex, how: u64) -> c_int {
     result
 }
 
-/// Thread id of the holder, 0 if there is none.
-///
-/// # Safety
-/// `m` is the address of a mutex.
-pub unsafe fn holder(m: usize) -> u32 {
-    // SAFETY: by contract.
-    unsafe { (*(m as *const Mutex)).owner.load(Ordering::Relaxed) }
+/// What an exhaustive search has to know: a recursive mutex can be taken again by its owner, and one that checks for errors
+/// answers its owner at once.
+fn detail_of(m: *const Mutex, thread: &Thread) -> Detail {
+    let kind = if steer::is_searched() { kind_bits(m) } else { 0 };
+    let flags = match kind {
+        kind if kind & bits::RECURSIVE != 0 => REENTERS,
+        kind if kind & bits::ERRORCHECK != 0 && owned_by_caller(m, thread) => GIVES_UP,
+        _ => 0,
+    };
+    Detail { flags, ..Detail::NONE }
 }
 
 /// Takes the mutex in the thread's turn, or is set aside until it is released.
-pub fn lock_steered(thread: &mut Thread, pc: u64, m: *mut Mutex, patience: Patience, how: u64) -> c_int {
+pub fn lock_steered(thread: &Thread, pc: u64, m: *mut Mutex, patience: Patience, how: u64) -> c_int {
     let kind = if how & bits::WAIT != 0 { step::RELOCK } else { step::LOCK };
     let request = Request { kind, object: m as usize, pc };
-    let taken = steer::blocking(thread, request, patience, |thread| {
+    let taken = steer::blocking_with(thread, request, detail_of(m, thread), patience, |thread| {
         // SAFETY: the program passes an initialised mutex.
         let mut result = unsafe { c::pthread_mutex_trylock(m) };
         if result == libc::EBUSY {
@@ -125,7 +129,7 @@ pub extern "C" fn lock(m: *mut Mutex) -> c_int {
         // SAFETY: as the program asks.
         return unsafe { c::pthread_mutex_lock(m) };
     };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if steer::on() {
         return lock_steered(thread, pc, m, Patience::Forever, 0);
     }
@@ -140,13 +144,13 @@ pub extern "C" fn lock(m: *mut Mutex) -> c_int {
 
 pub extern "C" fn trylock(m: *mut Mutex) -> c_int {
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         return lock_steered(thread, pc, m, Patience::Not, bits::TRY);
     }
     // SAFETY: as the program asks.
     let result = unsafe { c::pthread_mutex_trylock(m) };
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         report_lock(thread, pc, m, result, bits::TRY);
     }
     result
@@ -168,7 +172,7 @@ extern "C" fn clocklock(m: *mut Mutex, clock: c_int, until: *const libc::timespe
 
 fn timed(m: *mut Mutex, until: *const libc::timespec, wait: impl Fn() -> c_int) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if steer::on() {
         let result = lock_steered(thread, pc, m, Patience::Timed, bits::TIMED);
         if result == libc::ETIMEDOUT {
@@ -187,7 +191,7 @@ fn timed(m: *mut Mutex, until: *const libc::timespec, wait: impl Fn() -> c_int) 
 
 pub extern "C" fn unlock(m: *mut Mutex) -> c_int {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         let mut flags = kind_bits(m);
         let checked = flags & (bits::RECURSIVE | bits::ERRORCHECK | bits::ROBUST) != 0;
         // A checked mutex that the caller does not own will not be released: nothing to report.
@@ -234,7 +238,7 @@ pub extern "C" fn init(m: *mut Mutex, attr: *const c_void) -> c_int {
 /// Reports the beginning or the end of a mutex's life.
 pub fn announce(m: *mut Mutex, op: SyncOp) {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         let flags = if op == SyncOp::MutexInit { kind_bits(m) } else { 0 };
         observe::sync(thread, pc, op, m as usize, flags);
     }
@@ -261,13 +265,13 @@ extern "C" fn spin_destroy(s: *mut c_int) -> c_int {
 
 fn spin_event(s: *mut c_int, op: SyncOp, how: u64) {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         observe::sync(thread, pc, op, s as usize, how | bits::SPIN);
     }
 }
 
-fn spin_steered(thread: &mut Thread, s: *mut c_int, patience: Patience, how: u64) -> c_int {
-    let pc = thread.caller_pc;
+fn spin_steered(thread: &Thread, s: *mut c_int, patience: Patience, how: u64) -> c_int {
+    let pc = thread.caller_pc();
     let request = Request { kind: step::LOCK, object: s as usize, pc };
     let taken = steer::blocking(thread, request, patience, |thread| {
         // SAFETY: as the program asks.
@@ -314,7 +318,7 @@ extern "C" fn spin_unlock(s: *mut c_int) -> c_int {
     let release = || unsafe { c::pthread_spin_unlock(s) };
     match thread::observed() {
         Some(thread) => {
-            let pc = thread.caller_pc;
+            let pc = thread.caller_pc();
             super::step_with(thread, pc, SyncOp::Unlock, s as usize, bits::SPIN, release)
         }
         None => release(),

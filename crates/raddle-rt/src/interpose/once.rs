@@ -31,8 +31,7 @@ struct Pending {
 }
 
 extern "C" fn run() {
-    // SAFETY: the thread's own structure.
-    let pending = unsafe { (*crate::arch::current()).once }.cast::<Pending>();
+    let pending = thread::current().once.get().cast::<Pending>();
     // SAFETY: `once` has put an entry there, in its frame, which is active.
     let Some(pending) = (unsafe { pending.as_mut() }) else { return };
     pending.ran = true;
@@ -56,12 +55,11 @@ fn ended(pc: u64, control: usize) {
 /// The innermost routine of the calling thread is left by an exception, `pthread_exit` or a cancellation: the next caller
 /// tries again.
 pub fn unwound() {
-    // SAFETY: the thread's own structure.
-    let thread = unsafe { &mut *crate::arch::current() };
+    let thread = thread::current();
     // SAFETY: the unwinder is above the frame of `once`, which is still there.
-    let Some(pending) = (unsafe { thread.once.cast::<Pending>().as_ref() }) else { return };
+    let Some(pending) = (unsafe { thread.once.get().cast::<Pending>().as_ref() }) else { return };
     let (pc, control) = (pending.pc, pending.control as usize);
-    thread.once = pending.outer;
+    thread.once.set(pending.outer);
     ended(pc, control);
 }
 
@@ -85,7 +83,7 @@ fn set_running(control: usize, running: bool) {
 }
 
 /// The decision whether this thread initialises, in its turn: true if it does.
-fn decide(thread: &mut Thread, pc: u64, control: usize, done: impl Fn() -> bool) -> bool {
+fn decide(thread: &Thread, pc: u64, control: usize, done: impl Fn() -> bool) -> bool {
     let request = Request { kind: step::ONCE_BEGIN, object: control, pc };
     let mine = steer::blocking(thread, request, Patience::Forever, |thread| {
         if done() {
@@ -110,18 +108,17 @@ pub extern "C" fn once(control: *mut AtomicU32, routine: extern "C" fn()) -> c_i
         // SAFETY: as the program asks.
         return unsafe { c::pthread_once(control, routine) };
     };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     // SAFETY: the program passes a valid control word.
     let is_done = || unsafe { (*control).load(Ordering::Acquire) } & 3 == ONCE_DONE;
     let steered = steer::on();
     let done = if steered { !decide(thread, pc, control as usize, is_done) } else { is_done() };
-    let mut pending = Pending { outer: thread.once, routine, control, pc, ran: steered };
+    let mut pending = Pending { outer: thread.once.get(), routine, control, pc, ran: steered };
     if !done {
-        thread.once = (&raw mut pending).cast();
+        thread.once.set((&raw mut pending).cast());
         // SAFETY: `run` calls the program's routine.
         unsafe { c::pthread_once(control, run) };
-        // SAFETY: the thread's own structure.
-        unsafe { (*crate::arch::current()).once = pending.outer };
+        thread::current().once.set(pending.outer);
     }
     if !pending.ran
         && let Some(thread) = thread::observed()
@@ -138,7 +135,7 @@ fn guard_done(guard: *mut c_void) -> bool {
 }
 
 extern "C" fn guard_acquire(guard: *mut c_void) -> c_int {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
         if !decide(thread, pc, guard as usize, || guard_done(guard)) {
             return 0;
@@ -163,7 +160,7 @@ extern "C" fn guard_release(guard: *mut c_void) {
     };
     match thread::observed() {
         Some(thread) => {
-            let pc = thread.caller_pc;
+            let pc = thread.caller_pc();
             super::step_with(thread, pc, SyncOp::OnceEnd, guard as usize, 0, finish);
         }
         None => finish(),
@@ -178,7 +175,7 @@ extern "C" fn guard_abort(guard: *mut c_void) {
     };
     match thread::observed() {
         Some(thread) => {
-            let pc = thread.caller_pc;
+            let pc = thread.caller_pc();
             super::step_with(thread, pc, SyncOp::OnceEnd, guard as usize, 0, finish);
         }
         None => finish(),

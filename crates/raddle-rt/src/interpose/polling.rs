@@ -225,3 +225,32 @@ pub(super) extern "C" fn sigwait(set: *const c_void, signal: *mut c_int) -> isiz
     unsafe { *signal = result as c_int };
     0
 }
+
+/// Takes a signal, with what is known about it, or gives up after some time.
+pub(super) extern "C" fn sigtimedwait(set: usize, info: usize, time: usize) -> isize {
+    const KERNEL_SET_BYTES: usize = 8;
+    let limit = match time {
+        0 => Limit::Never,
+        _ => {
+            let time = time_at(time);
+            Limit::After(seconds_ns(time.tv_sec, time.tv_nsec))
+        }
+    };
+    let arguments = [set, info, time, KERNEL_SET_BYTES, 0, 0];
+    let Some(thread) = steered() else { return answer(raw(libc::SYS_rt_sigtimedwait, arguments)) };
+    let length = if limit == Limit::After(0) { Length::Short } else { Length::Long };
+    let perform = || {
+        let result = raw(libc::SYS_rt_sigtimedwait, arguments);
+        if result == -(libc::EAGAIN as isize) {
+            limit.passes(0);
+        }
+        result
+    };
+    answer(demo::outside(thread, libc::SYS_rt_sigtimedwait as u32, length, perform, |result| {
+        [if result >= 0 && info != 0 { (info, size_of::<libc::siginfo_t>()) } else { NOTHING }]
+    }))
+}
+
+pub(super) extern "C" fn sigwaitinfo(set: usize, info: usize) -> isize {
+    sigtimedwait(set, info, 0)
+}

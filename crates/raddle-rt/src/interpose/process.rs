@@ -2,9 +2,9 @@
 
 use crate::arch::Variadic;
 use crate::thread;
-use crate::{export_variadic_with_pc, export_with_pc, init, observe, real, real_fn};
+use crate::{export_variadic_with_pc, export_with_pc, observe, real, real_fn, run};
 use core::ffi::{CStr, c_char, c_int, c_uint};
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::Ordering;
 use raddle_wire::SyncOp;
 use raddle_wire::region::state;
 
@@ -37,7 +37,23 @@ unsafe extern "C" {
 }
 
 extern "C" fn forked() {
-    init::become_child();
+    become_child();
+}
+
+/// In a forked child: nothing here is observed any more, and locks that other threads held are free.
+fn become_child() {
+    run::stop();
+    let thread = thread::current();
+    thread.access.enabled.set(0);
+    crate::demo::stop();
+    super::alternate_stack::release(thread);
+    run::detach();
+    crate::arch::set_current(thread::idle());
+    crate::segment::reset_after_fork();
+    crate::stripe::reset_after_fork();
+    crate::detect::reset_after_fork();
+    crate::registry::reset_after_fork();
+    crate::steer::stop_steering();
 }
 
 /// The program's own handlers for the child (`pthread_atfork`) run inside `fork`. Ours was registered before theirs, so it runs
@@ -49,44 +65,30 @@ pub fn prepare_for_forks() {
 
 /// The child of a fork has one thread and its own memory: it is not observed.
 extern "C" fn do_fork() -> c_int {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     // No lock of the runtime may be held by a thread that the child will not have.
     // SAFETY: as the program asks.
     let pid = unsafe { c::fork() };
     if pid == 0 {
-        init::become_child();
+        become_child();
     } else if pid > 0
         && let Some(thread) = thread::observed()
     {
         if crate::steer::on() {
             crate::demo::descriptors::forked();
-            remember(pid);
+            crate::steer::tasks::remember_child(pid);
         }
         observe::sync(thread, pc, SyncOp::ProcessFork, pid as usize, 0);
     }
     pid
 }
 
-/// The children of the program's own that were forked last, for those who wait for any.
-static CHILDREN: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
-
-fn remember(pid: c_int) {
-    // The number that a process gets is as good as random here.
-    CHILDREN[pid as usize % CHILDREN.len()].store(pid, Ordering::Relaxed);
-}
-
-/// Is this true of any child?
-pub fn any_child(test: impl Fn(i32) -> bool) -> bool {
-    let known = CHILDREN.iter().map(|child| child.load(Ordering::Relaxed));
-    known.filter(|&child| child != 0).any(test)
-}
-
 /// Waits for a child, or for any, and says so: whoever watches over the turns then knows what the thread sleeps for.
 fn awaiting(child: c_int, wait: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = thread::observed().filter(|_| crate::steer::on()) else { return wait() };
-    thread.awaits.store(if child > 0 { child } else { -1 }, Ordering::Relaxed);
+    thread.turns.awaits.store(if child > 0 { child } else { -1 }, Ordering::Relaxed);
     let result = wait();
-    thread.awaits.store(0, Ordering::Relaxed);
+    thread.turns.awaits.store(0, Ordering::Relaxed);
     result
 }
 
@@ -115,7 +117,7 @@ extern "C" fn do_waitid(kind: c_uint, id: c_uint, info: *mut libc::siginfo_t, op
 }
 
 fn ours() -> bool {
-    init::header().is_some_and(|header| header.claimed_pid.load(Ordering::Relaxed) == real::getpid())
+    run::header().is_some_and(|header| header.claimed_pid.load(Ordering::Relaxed) == real::getpid())
 }
 
 fn before_exec(path: *const c_char) {
@@ -123,12 +125,12 @@ fn before_exec(path: *const c_char) {
         return;
     }
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         // SAFETY: the program passes a C string.
         let text = unsafe { CStr::from_ptr(path) }.to_bytes();
         observe::sync_text(thread, pc, SyncOp::ProcessExec, 0, 0, text);
     }
-    if let Some(header) = init::header() {
+    if let Some(header) = run::header() {
         header.state.store(state::EXECED, Ordering::Release);
     }
 }
@@ -136,7 +138,7 @@ fn before_exec(path: *const c_char) {
 /// An exec that returns has failed: the program goes on.
 fn after_exec(result: c_int) -> c_int {
     if ours()
-        && let Some(header) = init::header()
+        && let Some(header) = run::header()
     {
         header.state.store(state::RUNNING, Ordering::Release);
     }
@@ -247,10 +249,10 @@ extern "C" fn do_execle(registers: *const [usize; 6], stack: *const usize) -> c_
 extern "C" fn do_underscore_exit(status: c_int) {
     if ours() {
         if let Some(thread) = thread::observed() {
-            let pc = thread.caller_pc;
+            let pc = thread.caller_pc();
             observe::sync(thread, pc, SyncOp::ProcessExit, status as usize, 0);
         }
-        if let Some(header) = init::header() {
+        if let Some(header) = run::header() {
             header.exit_status.store(status, Ordering::Relaxed);
             header.state.store(state::EXITED, Ordering::Release);
         }

@@ -27,7 +27,7 @@ mod c {
 
 fn say(op: SyncOp, l: *mut c_void, how: u64) {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         observe::sync(thread, pc, op, l as usize, how | bits::RWLOCK);
     }
 }
@@ -46,7 +46,7 @@ fn outcome(l: *mut c_void, read: bool, result: c_int, how: u64, pc: u64) {
     }
 }
 
-fn steered(thread: &mut Thread, pc: u64, l: *mut c_void, read: bool, patience: Patience, how: u64) -> c_int {
+fn steered(thread: &Thread, pc: u64, l: *mut c_void, read: bool, patience: Patience, how: u64) -> c_int {
     let request = Request { kind: if read { step::READ_LOCK } else { step::LOCK }, object: l as usize, pc };
     let mode = if read { bits::READ | bits::RWLOCK } else { bits::RWLOCK };
     let taken = steer::blocking(thread, request, patience, |thread| {
@@ -84,7 +84,7 @@ fn acquire(
     wait: impl Fn() -> c_int,
 ) -> c_int {
     let Some(thread) = thread::observed() else { return wait() };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     if steer::on() {
         let patience = if how & bits::TIMED != 0 { Patience::Timed } else { Patience::Forever };
         let result = steered(thread, pc, l, read, patience, how);
@@ -137,7 +137,7 @@ extern "C" fn clockwrlock(l: *mut c_void, clock: c_int, until: *const libc::time
 }
 
 extern "C" fn tryrdlock(l: *mut c_void) -> c_int {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
         return steered(thread, pc, l, true, Patience::Not, bits::TRY);
     }
@@ -148,7 +148,7 @@ extern "C" fn tryrdlock(l: *mut c_void) -> c_int {
 }
 
 extern "C" fn trywrlock(l: *mut c_void) -> c_int {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
         return steered(thread, pc, l, false, Patience::Not, bits::TRY);
     }
@@ -160,10 +160,10 @@ extern "C" fn trywrlock(l: *mut c_void) -> c_int {
 
 extern "C" fn unlock(l: *mut c_void) -> c_int {
     if let Some(thread) = thread::observed() {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         // SAFETY: the program passes an initialised lock.
         let writer = unsafe { writer(l) }.load(Ordering::Relaxed);
-        let read_bit = if writer == thread.os_tid.load(Ordering::Relaxed) { 0 } else { bits::READ };
+        let read_bit = if writer == thread.os_tid() { 0 } else { bits::READ };
         // SAFETY: as the program asks.
         let release = || unsafe { c::pthread_rwlock_unlock(l) };
         return super::step_with(thread, pc, SyncOp::Unlock, l as usize, bits::RWLOCK | read_bit, release);

@@ -1,6 +1,6 @@
 //! Semaphores, unnamed and named.
 
-use crate::steer::{self, Patience, Request};
+use crate::steer::{self, Detail, Patience, Request};
 use crate::thread::{self, Thread};
 use crate::{export_with_pc, observe, real_fn};
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -34,7 +34,7 @@ fn errno() -> c_int {
 }
 
 extern "C" fn init(s: *mut c_void, shared: c_int, value: c_uint) -> c_int {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     // SAFETY: as the program asks.
     let result = unsafe { c::sem_init(s, shared, value) };
     if result == 0 {
@@ -44,15 +44,25 @@ extern "C" fn init(s: *mut c_void, shared: c_int, value: c_uint) -> c_int {
 }
 
 extern "C" fn destroy(s: *mut c_void) -> c_int {
-    say(SyncOp::SemDestroy, s, 0, thread::current().caller_pc);
+    say(SyncOp::SemDestroy, s, 0, thread::current().caller_pc());
     // SAFETY: as the program asks.
     unsafe { c::sem_destroy(s) }
 }
 
-fn wait_steered(thread: &mut Thread, s: *mut c_void, patience: Patience) -> c_int {
-    let pc = thread.caller_pc;
+/// The value that the semaphore has, for an exhaustive search.
+fn detail_of(s: *mut c_void) -> Detail {
+    let mut value: c_int = 0;
+    if steer::is_searched() {
+        // SAFETY: the program passes an initialised semaphore.
+        unsafe { c::sem_getvalue(s, &mut value) };
+    }
+    Detail { second: value.max(0) as u64, ..Detail::NONE }
+}
+
+fn wait_steered(thread: &Thread, s: *mut c_void, patience: Patience) -> c_int {
+    let pc = thread.caller_pc();
     let request = Request { kind: step::SEM_WAIT, object: s as usize, pc };
-    let taken = steer::blocking(thread, request, patience, |thread| {
+    let taken = steer::blocking_with(thread, request, detail_of(s), patience, |thread| {
         // SAFETY: as the program asks.
         if unsafe { c::sem_trywait(s) } != 0 {
             return None;
@@ -84,7 +94,7 @@ fn wait_with(
         }
         return result;
     }
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     // SAFETY: as the program asks.
     let mut result = unsafe { c::sem_trywait(s) };
     if result != 0 && errno() == libc::EAGAIN {
@@ -116,7 +126,7 @@ extern "C" fn trywait(s: *mut c_void) -> c_int {
     if let (true, Some(thread)) = (steer::on(), thread::observed()) {
         return wait_steered(thread, s, Patience::Not);
     }
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     // SAFETY: as the program asks.
     let result = unsafe { c::sem_trywait(s) };
     let saved = errno();
@@ -130,8 +140,8 @@ extern "C" fn post(s: *mut c_void) -> c_int {
     let release = || unsafe { c::sem_post(s) };
     match thread::observed() {
         Some(thread) => {
-            let pc = thread.caller_pc;
-            super::step_with(thread, pc, SyncOp::SemPost, s as usize, 0, release)
+            let pc = thread.caller_pc();
+            super::step_told(thread, pc, SyncOp::SemPost, s as usize, 0, detail_of(s), release)
         }
         None => release(),
     }
@@ -139,7 +149,7 @@ extern "C" fn post(s: *mut c_void) -> c_int {
 
 /// `sem_open` is variadic, but mode and value travel in the same registers as fixed arguments.
 extern "C" fn open(name: *const c_char, flags: c_int, mode: c_uint, value: c_uint) -> *mut c_void {
-    let pc = thread::current().caller_pc;
+    let pc = thread::current().caller_pc();
     // SAFETY: as the program asks.
     let s = unsafe { c::sem_open(name, flags, mode, value) };
     if !s.is_null() {

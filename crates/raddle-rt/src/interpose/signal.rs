@@ -10,10 +10,10 @@ use crate::crash::action;
 use crate::demo::Arrival;
 use crate::interpose::alternate_stack;
 use crate::steer::{self, Request};
-use crate::thread::{self, DEFERRED_MAX, Deferred, Thread};
+use crate::thread::{self, Deferred, Thread};
 use crate::{demo, export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_uint, c_void};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use raddle_wire::{SyncOp, step};
 
 mod c {
@@ -65,6 +65,12 @@ extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     arrived(signal, info, context);
 }
 
+/// Lets the signal wait. False: too many wait already.
+fn defer(thread: &Thread, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
+    // SAFETY: only called from handlers, with what the kernel passed to them.
+    unsafe { thread.signals.defer(signal, info, context) }
+}
+
 extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let thread = thread::current();
     let processor = raised_by_processor(signal, info);
@@ -72,8 +78,8 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
         match demo::arrival(thread, signal) {
             Arrival::Drop => return,
             // A signal that waits already is not waited for twice: so does the kernel with those that it holds back.
-            Arrival::Keep if waits(thread, signal) || defer(thread, signal, info, context) => {
-                if thread.away {
+            Arrival::Keep if thread.signals.waits(signal) || defer(thread, signal, info, context) => {
+                if thread.turns.away.get() {
                     demo::signal_point(thread);
                 }
                 return;
@@ -83,116 +89,46 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     }
     // Those from here on are queued by the kernel.
     const FIRST_QUEUED: c_int = 32;
-    let repeated = || signal < FIRST_QUEUED && waits(thread, signal);
-    let waits = thread.busy != 0 || thread.held & bit(signal) != 0;
+    let repeated = || signal < FIRST_QUEUED && thread.signals.waits(signal);
+    let waits = thread.is_busy() || thread.signals.holds(signal);
     if waits && !processor && (repeated() || defer(thread, signal, info, context)) {
         return;
     }
     if !processor {
         let held = hold(thread, signal);
         begin(thread, signal);
-        thread.held = held;
+        thread.signals.hold_only(held);
     }
     handle(signal, info, context);
 }
 
 /// What waits while the signal's handler runs is held back from now on; returns what was before.
-pub fn hold(thread: &mut Thread, signal: c_int) -> u64 {
+pub fn hold(thread: &Thread, signal: c_int) -> u64 {
     let handler = &HANDLERS[signal as usize];
     let own =
         if handler.flags.load(Ordering::Relaxed) & libc::SA_NODEFER as usize != 0 { 0 } else { bit(signal) };
-    let before = thread.held;
-    thread.held |= own | handler.mask.load(Ordering::Relaxed);
-    before
+    thread.signals.hold(own | handler.mask.load(Ordering::Relaxed))
 }
 
 /// A steered thread's handler begins in its turn.
-fn begin(thread: &mut Thread, signal: c_int) {
-    if !steer::orders_handlers() || !steer::on() || !thread.observed || thread.busy != 0 {
+fn begin(thread: &Thread, signal: c_int) {
+    if !steer::orders_handlers() || !steer::on() || !thread.is_observed() || thread.is_busy() {
         return;
     }
     let request = Request { kind: step::HANDLER, object: signal as usize, pc: 0 };
     steer::visible(thread, request, demo::note_handler);
 }
 
-/// The place in the waiting room that a signal has taken is its number; these stand for none, and for one that is just coming
-/// in. Another signal may interrupt whoever is at work here at any point, so places are taken and left one by one.
-const EMPTY: c_int = 0;
-const COMING: c_int = -1;
-
-/// The places of the waiting room.
-fn places(thread: &Thread) -> impl Iterator<Item = *mut Deferred> + use<> {
-    let (room, count) = (thread.deferred, if thread.deferred.is_null() { 0 } else { DEFERRED_MAX });
-    // SAFETY: the room has that many.
-    (0..count).map(move |at| unsafe { room.add(at) })
-}
-
-fn state(place: *mut Deferred) -> &'static AtomicI32 {
-    // SAFETY: places are never unmapped, and only their owner and its signal handlers touch them.
-    unsafe { AtomicI32::from_ptr(&raw mut (*place).signal) }
-}
-
-fn waits(thread: &Thread, signal: c_int) -> bool {
-    places(thread).any(|place| state(place).load(Ordering::Acquire) == signal)
-}
-
-fn defer(thread: &mut Thread, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
-    let free = places(thread).find(|&place| {
-        state(place).compare_exchange(EMPTY, COMING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    });
-    let Some(place) = free else { return false };
-    // SAFETY: the place is ours; the kernel passes valid descriptions.
-    unsafe {
-        (&raw mut (*place).order).write(thread.deferred_order.fetch_add(1, Ordering::Relaxed));
-        (&raw mut (*place).info).copy_from(info, 1);
-        (&raw mut (*place).context).copy_from(context.cast(), 1);
-    }
-    state(place).store(signal, Ordering::Release);
-    thread.deferred_count.fetch_add(1, Ordering::Relaxed);
-    true
-}
-
-/// The signals that wait and may be handled now.
-fn ready(thread: &Thread) -> impl Iterator<Item = *mut Deferred> + use<> {
-    let held = thread.held;
-    places(thread).filter(move |&place| {
-        let signal = state(place).load(Ordering::Acquire);
-        signal > 0 && held & bit(signal) == 0
-    })
-}
-
-/// Does a signal wait that may be handled now?
-pub fn has_deferred(thread: &Thread) -> bool {
-    thread.deferred_count.load(Ordering::Relaxed) != 0 && ready(thread).next().is_some()
-}
-
 /// The signal that has waited longest. Where the seed decides everything, the one with the smallest number: in which order
 /// they came while the thread waited for its turn is a question of time.
-pub fn take_deferred(thread: &mut Thread) -> Option<Deferred> {
-    if thread.deferred_count.load(Ordering::Relaxed) == 0 {
-        return None;
-    }
-    let by_number = steer::clock::on();
-    // SAFETY: a signal waits there, so the place has been filled (here and below).
-    let rank =
-        |place: &*mut Deferred| unsafe { if by_number { (**place).signal as u32 } else { (**place).order } };
-    let place = ready(thread).min_by_key(rank)?;
-    let taken: Deferred = unsafe { *place };
-    thread.deferred_count.fetch_sub(1, Ordering::Relaxed);
-    state(place).store(EMPTY, Ordering::Release);
-    Some(taken)
-}
-
-/// Nobody waits any more.
-pub fn forget_deferred(thread: &Thread) {
-    thread.deferred_count.store(0, Ordering::Relaxed);
-    places(thread).for_each(|place| state(place).store(EMPTY, Ordering::Relaxed));
+pub fn take_deferred(thread: &Thread) -> Option<Deferred> {
+    thread.signals.take(steer::clock::on())
 }
 
 /// The thread has left the runtime: handlers that waited run now, in order of arrival. With a demo they wait for the
 /// next visible operation.
 #[cold]
-pub fn deliver_deferred(thread: &mut Thread) {
+pub fn deliver_deferred(thread: &Thread) {
     if demo::has_signal(thread) {
         return;
     }
@@ -200,27 +136,20 @@ pub fn deliver_deferred(thread: &mut Thread) {
         let held = hold(thread, first.signal);
         begin(thread, first.signal);
         handle(first.signal, &mut first.info, (&raw mut first.context).cast());
-        thread.held = held;
+        thread.signals.hold_only(held);
     }
-}
-
-/// A timer runs: a signal will come, and may help threads that wait for each other.
-static EXPECTED: AtomicBool = AtomicBool::new(false);
-
-pub fn expected() -> bool {
-    EXPECTED.load(Ordering::Relaxed)
 }
 
 extern "C" fn do_setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
     // SAFETY: null, or a valid structure of the program.
     let armed = !new.is_null() && unsafe { (*new).it_value.tv_sec != 0 || (*new).it_value.tv_usec != 0 };
-    EXPECTED.store(armed, Ordering::Relaxed);
+    steer::expect_signal(armed);
     // SAFETY: as the program asks.
     unsafe { c::setitimer(which, new, old) }
 }
 
 extern "C" fn do_alarm(seconds: c_uint) -> c_uint {
-    EXPECTED.store(seconds != 0, Ordering::Relaxed);
+    steer::expect_signal(seconds != 0);
     // SAFETY: as the program asks.
     unsafe { c::alarm(seconds) }
 }
@@ -253,9 +182,10 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         function(signal);
     }
     if hidden {
+        // SAFETY: the context is the one that the kernel passed to this handler, from which the stack was hidden above.
         unsafe { alternate_stack::show(context) };
     }
-    thread::current().held = held;
+    thread::current().signals.hold_only(held);
     // SAFETY: as above.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(thread) = thread::observed() {
@@ -272,7 +202,7 @@ fn mask_of(set: &libc::sigset_t) -> u64 {
 
 extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let known = (1..SIGNALS as c_int).contains(&signal);
-    if !known || crate::init::header().is_none() {
+    if !known || crate::run::header().is_none() {
         // SAFETY: as the program asks. A forked child may still have our handler.
         return unsafe {
             let result = c::sigaction(signal, new, old);
@@ -373,16 +303,17 @@ extern "C" fn do_signal(signal: c_int, function: usize) -> usize {
 /// is one, for the thread that sent it.
 fn sent(result: c_int) -> c_int {
     if let Some(thread) = thread::observed().filter(|_| demo::on()) {
-        let pc = thread.caller_pc;
+        let pc = thread.caller_pc();
         let request = Request { kind: step::SYSCALL, object: 0, pc };
-        thread.tries = true;
+        thread.cancellation.tries.set(true);
         steer::visible(thread, request, |thread| demo::note_inside(thread, pc));
-        thread.tries = false;
+        thread.cancellation.tries.set(false);
     }
     result
 }
 
 extern "C" fn do_raise(signal: c_int) -> c_int {
+    super::channel::send(super::channel::SIGNALS);
     // SAFETY: as the program asks (here and below).
     sent(unsafe { c::raise(signal) })
 }
@@ -419,13 +350,17 @@ fn is_child(process: u32) -> bool {
 }
 
 extern "C" fn do_kill(process: libc::pid_t, signal: c_int) -> c_int {
+    super::channel::send(super::channel::SIGNALS);
     sent(match addressee(process) {
+        // SAFETY: no pointers are passed.
         Some(process) => unsafe { c::kill(process, signal) },
         None => 0,
     })
 }
 
 extern "C" fn do_pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
+    super::channel::send(super::channel::SIGNALS);
+    // SAFETY: the thread is one that the program says is alive, as the C function asks.
     sent(unsafe { c::pthread_kill(thread, signal) })
 }
 

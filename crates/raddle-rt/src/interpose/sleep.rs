@@ -22,11 +22,9 @@ mod c {
 /// after some time count on others having got on in that time.
 pub fn sleeps(nanoseconds: u64) -> bool {
     let Some(thread) = thread::observed().filter(|_| demo::on()) else { return yields(nanoseconds) };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     observe::sync(thread, pc, SyncOp::Yield, 0, 0);
-    let sleep_word = &raw const thread.sleep_word;
-    // SAFETY: the thread's own structure, which stays where it is.
-    let sleep_word = unsafe { &*sleep_word };
+    let sleep_word = &thread.turns.sleep_word;
     let sleep = || {
         // Whoever cancels the thread wakes it.
         real::futex_wait_private(sleep_word, 0, nanoseconds.div_ceil(1_000));
@@ -42,13 +40,13 @@ pub fn sleeps(nanoseconds: u64) -> bool {
 /// sees without one. Then this is one, so that others can go, and so that the thread can be cancelled.
 pub fn yields(nanoseconds: u64) -> bool {
     let Some(thread) = thread::observed() else { return false };
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     observe::sync(thread, pc, SyncOp::Yield, 0, 0);
     if !steer::on() {
         return false;
     }
     steer::clock::pass(nanoseconds);
-    if thread.yields {
+    if thread.turns.yields.get() {
         super::cancel::point(thread);
     }
     steer::yielded(thread);

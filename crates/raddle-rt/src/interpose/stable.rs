@@ -49,7 +49,7 @@ struct Range {
 /// with the main thread.
 fn range() -> Option<&'static mut Range> {
     let thread = thread::current();
-    let index = if thread.observed { thread.index as usize % RANGES } else { 0 };
+    let index = if thread.is_observed() { thread.index() as usize % RANGES } else { 0 };
     let start = BASE + (index << RANGE_BITS);
     static MAPPED: [AtomicBool; RANGES] = [const { AtomicBool::new(false) }; RANGES];
     if !MAPPED[index].swap(true, Ordering::AcqRel) {

@@ -6,15 +6,17 @@
 //!
 //! Covered: tsan11rec's list (thesis §4.4.4: read, write, recv, recvmsg, send, sendmsg, accept, accept4, clock_gettime,
 //! ioctl, select, bind, poll) and beyond it readv, writev, recvfrom, sendto, socket, connect, listen, the names and
-//! options of sockets, epoll, eventfd, getrandom, gettimeofday, time, pause, sigwait. Calls that the C library makes
+//! options of sockets, epoll, eventfd, getrandom, gettimeofday, time, pause, sigwait, sigwaitinfo, sigtimedwait. Calls that the C library makes
 //! for itself (`fgets` on a terminal) do not come by here.
 
+use super::channel::{self, Flow};
 use super::clock_queries::{clock_gettime, getentropy, getpid, getrandom, gettimeofday, time};
-use super::polling::{epoll_ctl, epoll_pwait, epoll_wait, pause, poll, ppoll, select, sigwait};
+use super::polling::{
+    epoll_ctl, epoll_pwait, epoll_wait, pause, poll, ppoll, select, sigtimedwait, sigwait, sigwaitinfo,
+};
 use super::scatter::{readv, recvmsg};
 use crate::demo::descriptors::{self, Leads};
 use crate::demo::{self, Length, Room};
-use crate::detect::channel::{self, Flow};
 use crate::real;
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread};
@@ -24,7 +26,7 @@ use raddle_wire::step;
 pub(super) const NOTHING: Room = (0, 0);
 
 /// The thread; the exported functions have made sure that there is one.
-pub(super) fn steered() -> Option<&'static mut Thread> {
+pub(super) fn steered() -> Option<&'static Thread> {
     thread::observed()
 }
 
@@ -34,7 +36,7 @@ type Six = extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
 /// Exports a stand-in for each function. Unless the program is steered, the C library's own does everything: it knows
 /// about cancellation and about the kernel's fast ways to tell the time.
 ///
-/// Each says which way it passes something on ([`detect::channel`]).
+/// Each says which way it passes something on ([`channel`]).
 macro_rules! stand_in {
     ($($name:ident $flow:ident;)*) => {
         #[allow(non_upper_case_globals)]
@@ -67,6 +69,9 @@ macro_rules! stand_in {
                 channel::before(flow, a);
                 let result = function(a, b, c, d, e, f);
                 channel::after(flow, a, result);
+                if const { super::waits_for_signal(stringify!($name)) } {
+                    channel::receive(channel::SIGNALS);
+                }
                 result
             })*
         }
@@ -79,6 +84,11 @@ macro_rules! stand_in {
             crate::export_with_pc! { $($name => entry::$name;)* }
         }
     };
+}
+
+/// Is it a function that takes a signal which somebody has sent?
+const fn waits_for_signal(name: &str) -> bool {
+    matches!(name.as_bytes(), b"sigwait" | b"sigwaitinfo" | b"sigtimedwait")
 }
 
 pub(super) fn raw(number: c_long, arguments: [usize; 6]) -> isize {
@@ -118,13 +128,13 @@ const PIPES: usize = 1 << 62;
 
 /// A call on a pipe of the program's own: made when it would not wait, in the thread's turn.
 pub(super) fn inside(
-    thread: &mut Thread,
+    thread: &Thread,
     fd: usize,
     events: i16,
     number: c_long,
     arguments: [usize; 6],
 ) -> isize {
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     let request = Request { kind: step::SYSCALL, object: PIPES, pc };
     // A descriptor that does not wait fails at once instead.
     let flags = raw(libc::SYS_fcntl, [fd, libc::F_GETFL as usize, 0, 0, 0, 0]);
@@ -359,7 +369,7 @@ extern "C" fn close(fd: usize) -> isize {
         }
         return answer(result);
     }
-    let pc = thread.caller_pc;
+    let pc = thread.caller_pc();
     let request = Request { kind: step::SYSCALL, object: PIPES, pc };
     let closed = steer::visible(thread, request, |thread| {
         let result = raw(libc::SYS_close, arguments);
@@ -444,4 +454,6 @@ stand_in! {
     getpid None;
     pause None;
     sigwait None;
+    sigwaitinfo None;
+    sigtimedwait None;
 }

@@ -3,7 +3,7 @@
 use super::scheduler::World;
 use super::stations::station;
 use super::{debugger, standing, tasks};
-use crate::{init, real};
+use crate::{real, run};
 use core::sync::atomic::Ordering;
 use raddle_sched::{Conclusion, Phase, Sched, ThreadIx};
 use raddle_wire::Header;
@@ -22,7 +22,7 @@ fn code(conclusion: &Conclusion) -> u32 {
 
 /// Says how the run ended and ends the program.
 pub fn conclude(sched: &Sched<'_>, conclusion: Conclusion) -> ! {
-    if let Some(header) = init::header() {
+    if let Some(header) = run::header() {
         match conclusion {
             Conclusion::Diverged { thread, expected } => tell_divergence(header, sched, thread, expected),
             Conclusion::Deadlock { .. }
@@ -48,7 +48,7 @@ fn tell_parties(header: &Header, sched: &Sched<'_>, conclusion: &Conclusion) {
         let party = &header.parties[count];
         let parked = entry.phase() == Phase::Parked;
         let thread = station(ix).thread();
-        party.path.store(thread.path, Ordering::Relaxed);
+        party.path.store(thread.turns.path.get(), Ordering::Relaxed);
         party.thread.store(entry.index, Ordering::Relaxed);
         let kind = if parked { step::NONE } else { entry.request.kind };
         party.kind.store(u32::from(kind), Ordering::Relaxed);
@@ -57,7 +57,7 @@ fn tell_parties(header: &Header, sched: &Sched<'_>, conclusion: &Conclusion) {
         party.object.store(object as u64, Ordering::Relaxed);
         let holder = sched.holder(ix, &World).map_or(u32::MAX, |holder| sched.roster[holder].index);
         party.holder.store(holder, Ordering::Relaxed);
-        party.ordinal.store(thread.steps, Ordering::Relaxed);
+        party.ordinal.store(thread.turns.steps(), Ordering::Relaxed);
         party.phase.store(entry.phase() as u32, Ordering::Relaxed);
         let detail = entry.access.bytes as u64 | u64::from(entry.access.aux) << 32;
         party.detail.store(if parked { detail } else { 0 }, Ordering::Relaxed);
@@ -70,12 +70,12 @@ fn tell_divergence(header: &Header, sched: &Sched<'_>, ix: ThreadIx, expected: O
     let entry = &sched.roster[ix];
     let party = &header.parties[0];
     let thread = station(ix).thread();
-    party.path.store(thread.path, Ordering::Relaxed);
+    party.path.store(thread.turns.path.get(), Ordering::Relaxed);
     party.thread.store(entry.index, Ordering::Relaxed);
     party.kind.store(u32::from(entry.request.kind), Ordering::Relaxed);
     party.pc.store(entry.request.pc, Ordering::Relaxed);
     party.object.store(entry.request.object as u64, Ordering::Relaxed);
-    party.ordinal.store(thread.steps + 1, Ordering::Relaxed);
+    party.ordinal.store(thread.turns.steps() + 1, Ordering::Relaxed);
     party.detail.store(expected.map_or(u64::MAX, StepWord::pack), Ordering::Relaxed);
     header.party_count.store(1, Ordering::Relaxed);
 }

@@ -24,7 +24,7 @@ pub fn name(thread: &Thread) {
         unsafe {
             real::syscall(
                 libc::SYS_prctl,
-                [libc::PR_SET_NAME as usize, thread.name.as_ptr() as usize, 0, 0, 0, 0],
+                [libc::PR_SET_NAME as usize, thread.turns.name.get().as_ptr() as usize, 0, 0, 0, 0],
             );
         }
     }

@@ -1,10 +1,10 @@
 //! Writing the journal of turns (`raddle_wire::journal`). Called with the scheduler's lock held, or inside a turn, so there
 //! is one writer at a time and entries stand in the order of the turns.
 
-use crate::{init, message};
+use crate::{message, run};
 use core::sync::atomic::{AtomicBool, Ordering};
 use raddle_wire::Header;
-use raddle_wire::journal::{BORN, ENTRY_WORDS};
+use raddle_wire::journal::{Arrived, BORN, ENTRY_WORDS, EXIT, UNCHANGED, UNWRITTEN};
 use raddle_wire::region::journal_offset;
 use raddle_wire::step::StepWord;
 
@@ -35,6 +35,31 @@ pub fn turn(step: StepWord, pc: u64, object: u64) {
     append(step, pc, object, 0, |_| {});
 }
 
+/// In an exhaustive search: a thread has come to an operation.
+pub fn arrived(arrived: &Arrived) {
+    let [step, object, rest] = arrived.pack();
+    append(StepWord::unpack(step), object, rest, 0, |_| {});
+}
+
+/// The turn just written left its object as it was.
+pub fn unchanged(thread: u32) {
+    mark(UNCHANGED, thread);
+}
+
+/// A turn that no schedule has.
+pub fn unwritten(thread: u32) {
+    mark(UNWRITTEN, thread);
+}
+
+/// The last turn of a run.
+pub fn exit(thread: u32) {
+    mark(EXIT, thread);
+}
+
+fn mark(kind: u8, thread: u32) {
+    append(StepWord { thread: thread as u16, kind, failed: false, ordinal: 0 }, 0, 0, 0, |_| {});
+}
+
 /// A turn that brought something from outside: so many bytes, which `write` puts.
 pub fn turn_with(step: StepWord, pc: u64, bytes: usize, write: impl FnOnce(&mut Sink)) {
     append(step, pc, bytes as u64, bytes, write);
@@ -60,7 +85,7 @@ impl Sink {
 }
 
 fn append(step: StepWord, pc: u64, object: u64, bytes: usize, write: impl FnOnce(&mut Sink)) {
-    let (true, Some(header)) = (on(), init::header()) else { return };
+    let (true, Some(header)) = (on(), run::header()) else { return };
     let used = header.journal_bytes.load(Ordering::Relaxed) as usize;
     let end = used + ENTRY_WORDS * 8 + bytes.next_multiple_of(8);
     if end > header.journal_max as usize {

@@ -15,6 +15,7 @@
 //! still on its way is waited for. Only a thread that sleeps in the kernel (a blocking system call) is passed over;
 //! what happens then depends on the outside world, which is what demos record.
 
+pub mod cancellation;
 pub mod clock;
 mod conclusion;
 pub mod debugger;
@@ -34,20 +35,20 @@ pub mod warm;
 mod watch;
 
 pub use objects::{
-    arrive_barrier, barrier_init, barrier_passed, begin_wait, cancel as cancel_thread, is_cancelled,
-    released, signal, signalled, yielded,
+    arrive_barrier, barrier_count, barrier_init, barrier_passed, begin_wait, cancel as cancel_thread,
+    is_cancelled, released, signal, signalled, yielded,
 };
 pub use scheduler::{
-    add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, has_ended, interrupt,
-    join_token, leave, next_payload, on, orders_calls, orders_handlers, pass_to_main, replaying, start,
-    step_of, stop_steering,
+    add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, expect_signal, has_ended,
+    interrupt, is_searched, join_token, leave, next_payload, note_unchanged, on, orders_calls,
+    orders_handlers, pass_to_main, replaying, start, step_of, stop_steering,
 };
 pub use standing::{Standing, look, note_crash};
 
 use crate::demo;
-use crate::interpose::cancel;
 use crate::thread::{Busy, Thread};
-pub use raddle_sched::Request;
+use raddle_sched::dependence::GIVES_UP;
+pub use raddle_sched::{Detail, Request};
 use scheduler::Grant;
 
 /// How long an operation is willing to wait.
@@ -62,14 +63,14 @@ pub enum Patience {
 }
 
 /// Waits until it is this thread's turn. False: the schedule says that the operation fails.
-fn turn(thread: &mut Thread, request: Request) -> bool {
+fn turn(thread: &Thread, request: Request, detail: Detail) -> bool {
     settle(thread);
     loop {
-        let grant = scheduler::arrive(thread, request);
+        let grant = scheduler::arrive(thread, request, detail);
         match grant {
             Grant::Go | Grant::Fail => {
                 // A schedule says itself who goes first.
-                thread.yields = false;
+                thread.turns.yields.set(false);
                 return matches!(grant, Grant::Go);
             }
             Grant::Wait => {
@@ -80,41 +81,53 @@ fn turn(thread: &mut Thread, request: Request) -> bool {
                 }
             }
             Grant::Handler => demo::replay_handler(thread),
-            Grant::Cancel => cancel::act(thread),
+            Grant::Cancel => cancellation::act(thread),
         }
     }
 }
 
+/// As [`turn`], for an operation after which the thread does not come back.
+fn wait_for_turn(thread: &Thread, request: Request, detail: Detail) {
+    let _busy = Busy::enter(thread);
+    turn(thread, request, detail);
+}
+
 /// A visible access happens after its hook has returned, so its turn lasts until the thread comes to its next visible
 /// operation.
-fn settle(thread: &mut Thread) {
-    if thread.owes_turn {
-        thread.owes_turn = false;
+fn settle(thread: &Thread) {
+    if thread.turns.owes_turn.get() {
+        thread.turns.owes_turn.set(false);
         scheduler::finish(thread);
     }
 }
 
 /// The operation has been performed: somebody else's turn.
-fn done(thread: &mut Thread) {
+fn done(thread: &Thread) {
     scheduler::finish(thread);
 }
 
 /// Ends a turn early: what follows is no part of it.
-pub fn end_turn(thread: &mut Thread) {
+pub fn end_turn(thread: &Thread) {
     done(thread);
 }
 
 /// A visible operation that never blocks. `None`: the schedule says that it fails, and it was not performed.
-pub fn visible<T>(
-    thread: &mut Thread,
+pub fn visible<T>(thread: &Thread, request: Request, perform: impl FnOnce(&Thread) -> T) -> Option<T> {
+    visible_with(thread, request, Detail::NONE, perform)
+}
+
+/// As [`visible`], with what an exhaustive search has to know about the operation.
+pub fn visible_with<T>(
+    thread: &Thread,
     request: Request,
-    perform: impl FnOnce(&mut Thread) -> T,
+    detail: Detail,
+    perform: impl FnOnce(&Thread) -> T,
 ) -> Option<T> {
     if demo::on() && request.kind != raddle_wire::step::HANDLER {
         demo::signal_point(thread);
     }
     let _busy = Busy::enter(thread);
-    let go = turn(thread, request);
+    let go = turn(thread, request, detail);
     let result = if go { Some(perform(thread)) } else { None };
     if go {
         done(thread);
@@ -123,7 +136,7 @@ pub fn visible<T>(
 }
 
 /// Ends a turn whose operation failed by decree; called after the failure has been reported.
-pub fn failed(thread: &mut Thread) {
+pub fn failed(thread: &Thread) {
     let _busy = Busy::enter(thread);
     scheduler::finish_failed(thread);
 }
@@ -132,19 +145,33 @@ pub fn failed(thread: &mut Thread) {
 /// The result is `None` when the operation gave up (try and timed operations, or by decree of the schedule); the caller
 /// reports the failure and calls [`failed`].
 pub fn blocking<T>(
-    thread: &mut Thread,
+    thread: &Thread,
     request: Request,
     patience: Patience,
-    mut attempt: impl FnMut(&mut Thread) -> Option<T>,
+    attempt: impl FnMut(&Thread) -> Option<T>,
 ) -> Option<T> {
+    blocking_with(thread, request, Detail::NONE, patience, attempt)
+}
+
+/// As [`blocking`], with what an exhaustive search has to know about the operation.
+pub fn blocking_with<T>(
+    thread: &Thread,
+    request: Request,
+    mut detail: Detail,
+    patience: Patience,
+    mut attempt: impl FnMut(&Thread) -> Option<T>,
+) -> Option<T> {
+    if patience != Patience::Forever {
+        detail.flags |= GIVES_UP;
+    }
     if demo::on() {
         demo::signal_point(thread);
     }
     let _busy = Busy::enter(thread);
     loop {
-        thread.tries = patience == Patience::Not;
-        let go = turn(thread, request);
-        thread.tries = false;
+        thread.cancellation.tries.set(patience == Patience::Not);
+        let go = turn(thread, request, detail);
+        thread.cancellation.tries.set(false);
         if !go {
             return None;
         }
@@ -167,11 +194,11 @@ pub fn blocking<T>(
 
 /// A plain access: parks the thread if this is one of its stop points, waits for its turn if accesses are visible.
 #[inline]
-pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
-    if thread.stops != 0 {
+pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+    if thread.turns.stops.get() != 0 {
         schedule::access(thread, pc, aux, address, bytes);
     }
     if visible::on() {
-        visible::access(thread, pc, aux, address);
+        visible::access(thread, pc, aux, address, bytes);
     }
 }

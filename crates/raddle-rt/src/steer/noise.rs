@@ -41,7 +41,7 @@ pub fn on() -> bool {
 }
 
 pub fn start(header: &'static Header) {
-    SEED.store(super::server::seed(header), Ordering::Relaxed);
+    SEED.store(crate::run::seed(header), Ordering::Relaxed);
     for (to, &from) in PARAMETERS.iter().zip(&header.parameters) {
         to.store(from, Ordering::Relaxed);
     }
@@ -111,8 +111,9 @@ pub fn strike(thread: &Thread, pc: u64, kind: u8, moment: Moment) {
     if place & wanted == 0 || (kinds != 0 && kinds >> kind & 1 == 0) || !is_wanted(pc) {
         return;
     }
-    let ordinal = u64::from(thread.steps) << 1 | u64::from(moment == Moment::After);
-    let draw = mix(SEED.load(Ordering::Relaxed) ^ mix(thread.path) ^ mix(ordinal.wrapping_add(1)));
+    let ordinal = u64::from(thread.turns.steps()) << 1 | u64::from(moment == Moment::After);
+    let draw =
+        mix(SEED.load(Ordering::Relaxed) ^ mix(thread.turns.path.get()) ^ mix(ordinal.wrapping_add(1)));
     if draw % 1000 >= per_mille {
         return;
     }

@@ -1,10 +1,10 @@
 //! What threads wait for, under the scheduler's lock ([`raddle_sched::objects`] says what happens). Called inside somebody's
 //! turn only.
 
+use super::cancellation;
 use super::scheduler::{World, lock};
 use super::stations::station;
 use super::tasks;
-use crate::interpose::cancel as cancellation;
 use crate::real;
 use crate::thread::Thread;
 use core::sync::atomic::Ordering;
@@ -39,10 +39,10 @@ pub fn cancel(index: u32) {
     let station = station(ix);
     station.cpu_ms.store(tasks::processor_ms(sched.roster[ix].os_tid), Ordering::Relaxed);
     let thread = station.thread();
-    thread.sleep_word.store(1, Ordering::Release);
-    real::futex_wake_private(&thread.sleep_word);
+    thread.turns.sleep_word.store(1, Ordering::Release);
+    real::futex_wake_private(&thread.turns.sleep_word);
     let found = sched.cancel(ix, &World);
-    if found == Cancelled::Away && !thread.away && cancellation::at_any_time(thread) {
+    if found == Cancelled::Away && !thread.turns.away.get() && cancellation::at_any_time(thread) {
         strike(&mut sched, ix);
     }
 }
@@ -51,8 +51,8 @@ pub fn cancel(index: u32) {
 pub(super) fn strike(sched: &mut Sched<'_>, ix: ThreadIx) {
     sched.strike(ix);
     let thread = station(ix).thread();
-    thread.uncancellable.store(true, Ordering::Relaxed);
-    cancellation::strike(thread.pthread.load(Ordering::Relaxed));
+    thread.cancellation.disabled.store(true, Ordering::Relaxed);
+    cancellation::strike(thread.life.pthread.load(Ordering::Relaxed));
 }
 
 pub fn is_cancelled(thread: &Thread) -> bool {
@@ -60,12 +60,17 @@ pub fn is_cancelled(thread: &Thread) -> bool {
 }
 
 /// The thread lets others go first when its turn comes.
-pub fn yielded(thread: &mut Thread) {
-    thread.yields = true;
+pub fn yielded(thread: &Thread) {
+    thread.turns.yields.set(true);
 }
 
 pub fn barrier_init(address: usize, count: u32) {
     lock().barrier_init(address, count);
+}
+
+/// How many threads a barrier waits for.
+pub fn barrier_count(address: usize) -> u32 {
+    lock().barrier_count(address)
 }
 
 /// The thread enters a barrier: its generation, and whether the thread was the last one.

@@ -83,9 +83,9 @@ pub fn look(sched: &mut Sched<'_>, elapsed_ms: u64) {
 
 #[cold]
 #[inline(never)]
-pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
+pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
     let access = ParkedAccess { pc, address, bytes, aux };
-    if !scheduler::lock().access(thread.place(), thread.steps, access) {
+    if !scheduler::lock().access(thread.place(), thread.turns.steps(), access) {
         return;
     }
     loop {

@@ -4,19 +4,21 @@
 //! ([`World`]), the journal, and how a run is ended ([`super::conclusion`]). Effects that were noted under the lock are carried
 //! out when it is released ([`Held`]).
 
+use super::cancellation as cancel;
 use super::stations::{self, grant, station};
 use super::{Request, conclusion, debugger, dice, journal, noise, profile, schedule, tasks};
-use crate::interpose::cancel;
 use crate::spin::{self, Spin, SpinGuard};
 use crate::thread::Thread;
-use crate::{init, real};
+use crate::{real, run};
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use raddle_sched::{AnyStrategy, Arrival, Entry, Outside, Sched, Settings, ThreadIx};
+use raddle_sched::dependence::FINAL;
+use raddle_sched::{AnyStrategy, Arrival, Detail, Entry, Operation, Outside, Sched, Settings, ThreadIx};
 pub use raddle_sched::{Grant, join_token};
 use raddle_wire::Header;
 use raddle_wire::crash::NAME_MAX;
+use raddle_wire::journal::{Arrived, has_payload};
 use raddle_wire::region::{BLOB_OFFSET, option, steer};
 use raddle_wire::step;
 
@@ -49,6 +51,13 @@ static PROFILED: AtomicBool = AtomicBool::new(false);
 
 static SCHED: Spin<Sched<'static>> = Spin::new(Sched::idle());
 
+/// A timer runs: a signal will come, and may help threads that wait for each other.
+static EXPECTS_SIGNAL: AtomicBool = AtomicBool::new(false);
+
+pub fn expect_signal(expected: bool) {
+    EXPECTS_SIGNAL.store(expected, Ordering::Relaxed);
+}
+
 /// What the scheduler asks about this process.
 pub struct World;
 
@@ -59,7 +68,7 @@ impl Outside for World {
 
     fn mutex_holder(&self, mutex: usize) -> u32 {
         // SAFETY: a thread waits for this mutex, so it exists.
-        unsafe { crate::interpose::mutex::holder(mutex) }
+        unsafe { crate::arch::mutex::holder(mutex) }
     }
 
     fn cancel_is_due(&self, ix: ThreadIx, kind: u8) -> bool {
@@ -71,7 +80,7 @@ impl Outside for World {
     }
 
     fn expects_signal(&self) -> bool {
-        crate::interpose::signal::expected()
+        EXPECTS_SIGNAL.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -125,7 +134,7 @@ impl Held {
         if !decided && self.guard.turns_hash() == self.turns_hash {
             return;
         }
-        let Some(header) = init::header() else { return };
+        let Some(header) = run::header() else { return };
         header.turns_hash.store(self.guard.turns_hash(), Ordering::Relaxed);
         if decided {
             header.steps.store(self.guard.steps_shown(), Ordering::Relaxed);
@@ -161,20 +170,31 @@ impl Drop for Held {
 }
 
 /// The thread has come to a visible operation.
-pub fn arrive(thread: &mut Thread, request: Request) -> Grant {
+pub fn arrive(thread: &Thread, request: Request, detail: Detail) -> Grant {
     let me = thread.place();
     let mut sched = lock();
     station(me).grant.store(grant::NONE, Ordering::Relaxed);
-    sched.arrive(me, Arrival { request, steps: thread.steps, yields: &mut thread.yields }, &World)
+    let mut yields = thread.turns.yields.get();
+    let grant = sched.arrive(
+        me,
+        Arrival { request, steps: thread.turns.steps(), detail, yields: &mut yields },
+        &World,
+    );
+    if let Some(operation) = sched.take_news(me) {
+        let Operation { kind, flags, bytes, object, second } = operation;
+        journal::arrived(&Arrived { thread: me.0 as u16, kind, flags, bytes, object, second });
+    }
+    thread.turns.yields.set(yields);
+    grant
 }
 
 /// The thread's operation has been performed.
-pub fn finish(thread: &mut Thread) {
+pub fn finish(thread: &Thread) {
     finish_locked(&mut lock(), thread);
 }
 
 /// It was not: its failure has been reported.
-pub fn finish_failed(thread: &mut Thread) {
+pub fn finish_failed(thread: &Thread) {
     let mut sched = lock();
     sched.fail(thread.place());
     finish_locked(&mut sched, thread);
@@ -183,29 +203,47 @@ pub fn finish_failed(thread: &mut Thread) {
 /// Writes the thread's turn into the journal.
 fn write_down(sched: &Sched<'static>, me: ThreadIx, failed: bool, ordinal: u32) {
     let request = sched.roster[me].request;
-    if journal::on() && !raddle_wire::journal::has_payload(request.kind) {
+    if journal::on() && !has_payload(request.kind) {
         let step = step::StepWord { thread: me.0 as u16, kind: request.kind, failed, ordinal };
         journal::turn(step, request.pc, request.object as u64);
+    } else if sched.is_exhaustive() {
+        journal::unwritten(me.0);
+    }
+    if sched.is_exhaustive() && sched.roster[me].is_unchanged() {
+        journal::unchanged(me.0);
     }
 }
 
-fn finish_locked(sched: &mut Sched<'static>, thread: &mut Thread) {
+fn finish_locked(sched: &mut Sched<'static>, thread: &Thread) {
     let me = thread.place();
     let entry = &sched.roster[me];
     let (request, failed) = (entry.request, entry.failed());
     if !entry.is_noted() {
-        write_down(sched, me, failed, thread.steps);
+        write_down(sched, me, failed, thread.turns.steps());
     }
     if PROFILED.load(Ordering::Relaxed) {
         profile::count(thread, request.object);
     }
-    sched.finish(me, thread.steps, &World);
+    sched.finish(me, thread.turns.steps(), &World);
 }
 
 /// The operation would block: somebody else's turn. True when the thread has been cancelled.
 pub fn set_aside(thread: &Thread, timed: bool) -> bool {
     lock().set_aside(thread.place(), timed, &World)
 }
+
+/// The operation of this turn left its object as it was.
+pub fn note_unchanged(thread: &Thread) {
+    lock().note_unchanged(thread.place());
+}
+
+/// Is every choice that of an exhaustive search? Then what an operation is about has to be told.
+#[inline]
+pub fn is_searched() -> bool {
+    SEARCHED.load(Ordering::Relaxed)
+}
+
+static SEARCHED: AtomicBool = AtomicBool::new(false);
 
 /// A timed operation was given its turn and still would block: does it give up?
 pub fn times_out(thread: &Thread) -> bool {
@@ -216,9 +254,9 @@ pub fn times_out(thread: &Thread) -> bool {
 /// thread was given no turn.
 pub fn begin_access(thread: &Thread) -> bool {
     let (me, mut sched) = (thread.place(), lock());
-    let acts = sched.begin_access(me, thread.steps);
+    let acts = sched.begin_access(me, thread.turns.steps());
     if acts {
-        write_down(&sched, me, false, thread.steps);
+        write_down(&sched, me, false, thread.turns.steps());
     }
     acts
 }
@@ -237,10 +275,12 @@ fn blob(header: &'static Header) -> &'static [u64] {
 }
 
 /// Starts steering with the main thread, if the run is to be steered.
-pub fn adopt_main(main: &mut Thread) {
-    let Some(header) = init::header() else { return };
-    main.path = step::hash(step::HASH_START, b"1");
-    main.name[0] = b'1';
+pub fn adopt_main(main: &Thread) {
+    let Some(header) = run::header() else { return };
+    main.turns.path.set(step::hash(step::HASH_START, b"1"));
+    let mut name = [0; NAME_MAX];
+    name[0] = b'1';
+    main.turns.name.set(name);
     if header.steer == steer::NOISE {
         noise::start(header);
     }
@@ -271,20 +311,21 @@ pub fn adopt_main(main: &mut Thread) {
     dice::start();
     super::clock::start(one_at_a_time && !crate::demo::on());
     let strategy = AnyStrategy::new(strategy, &header.parameters, blob(header), one_at_a_time);
-    let settings = Settings { seed: super::server::seed(header), strategy, one_at_a_time };
+    let settings = Settings { seed: crate::run::seed(header), strategy, one_at_a_time };
     // SAFETY: a process has one main thread, and is steered from there on or not at all.
     sched.start(unsafe { stations::tables() }, settings);
+    SEARCHED.store(sched.is_exhaustive(), Ordering::Relaxed);
     register(&mut sched, main);
     ON.store(true, Ordering::Relaxed);
 }
 
 /// Gives the thread its place. Without room the run ends, when the lock is released.
-fn register(sched: &mut Sched<'static>, thread: &mut Thread) {
-    let Some(ix) = sched.register(thread.index, thread.path) else { return };
-    thread.sched = ix.0;
-    thread.stops = sched.roster[ix].stops;
+fn register(sched: &mut Sched<'static>, thread: &Thread) {
+    let Some(ix) = sched.register(thread.index(), thread.turns.path.get()) else { return };
+    thread.turns.set_place(ix);
+    thread.turns.stops.set(sched.roster[ix].stops);
     stations::occupy(ix, thread);
-    journal::born(ix.0, thread.parent);
+    journal::born(ix.0, thread.life.parent.get());
 }
 
 /// The thread goes into a system call that waits for the outside world: others go on.
@@ -344,15 +385,15 @@ pub fn desynchronised(thread: &Thread, why: &str) -> ! {
 
 /// The thread's operation just done, as a step.
 pub fn step_of(thread: &Thread, kind: u8) -> step::StepWord {
-    step::StepWord { thread: thread.sched as u16, kind, failed: false, ordinal: thread.steps }
+    step::StepWord { thread: thread.place().0 as u16, kind, failed: false, ordinal: thread.turns.steps() }
 }
 
 /// A new thread exists; called inside its creator's turn.
-pub fn add_child(parent: &mut Thread, child: &mut Thread) {
-    parent.children += 1;
-    child.path = step::child_hash(parent.path, parent.children);
-    child.parent_path = parent.path;
-    child.name = child_name(&parent.name, parent.children);
+pub fn add_child(parent: &Thread, child: &Thread) {
+    parent.turns.children.set(parent.turns.children.get() + 1);
+    child.turns.path.set(step::child_hash(parent.turns.path.get(), parent.turns.children.get()));
+    child.turns.parent_path.set(parent.turns.path.get());
+    child.turns.name.set(child_name(&parent.turns.name.get(), parent.turns.children.get()));
     if on() {
         let mut sched = lock();
         register(&mut sched, child);
@@ -389,9 +430,16 @@ const EXIT_WAIT_MS: u64 = 2_000;
 
 /// The program is about to exit. What other threads do from now on is not worth a place in the journal; and a replay lets them
 /// first do what they did before.
-pub fn before_exit(thread: &mut Thread) {
+pub fn before_exit(thread: &Thread) {
     if !on() || thread.place().is_nobody() {
         return;
+    }
+    if is_searched() && !replaying() {
+        // What others do before the exit, and what they no longer do, is for the search to decide.
+        let request = Request { kind: step::NONE, object: 0, pc: 0 };
+        super::wait_for_turn(thread, request, Detail { flags: FINAL, ..Detail::NONE });
+        let _sched = lock();
+        journal::exit(thread.place().0);
     }
     {
         let _sched = lock();
@@ -409,15 +457,15 @@ pub fn before_exit(thread: &mut Thread) {
 }
 
 /// The new thread runs and knows its own thread id.
-pub fn start(thread: &mut Thread) {
+pub fn start(thread: &Thread) {
     if on() && !thread.place().is_nobody() {
-        lock().set_os_tid(thread.place(), thread.os_tid.load(Ordering::Relaxed));
+        lock().set_os_tid(thread.place(), thread.os_tid());
         debugger::name(thread);
     }
 }
 
 /// The thread's last operation; called inside its turn.
-pub fn end_thread(thread: &mut Thread) {
+pub fn end_thread(thread: &Thread) {
     lock().end(thread.place());
 }
 

@@ -15,7 +15,7 @@
 //! tells how much was printed.
 
 use super::warm;
-use crate::{interpose, message, real, real_fn};
+use crate::{message, real, real_fn};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering};
 use raddle_wire::Header;
@@ -33,7 +33,8 @@ real_fn! {
 const WAIT_US: u64 = 500_000;
 
 /// If a server is wanted: serves until `raddle` is done, and returns only in children, one for each run.
-pub fn serve(header: &'static Header) {
+/// `rehearse` does beforehand what the C library does only once in a process.
+pub fn serve(header: &'static Header, rehearse: fn()) {
     let server = &header.server;
     if server.wanted == 0 || server.state.load(Ordering::Acquire) != server_state::NONE {
         return;
@@ -44,8 +45,7 @@ pub fn serve(header: &'static Header) {
         return;
     }
     no_core_files();
-    interpose::mutex::rehearse();
-    interpose::create::rehearse();
+    rehearse();
     warm::prepare();
     let modules = header.modules.load(Ordering::Relaxed);
     server.state.store(server_state::SERVING, Ordering::Release);
@@ -117,20 +117,9 @@ fn reset(header: &Header, modules: u32) {
     header.steps.store(0, Ordering::Relaxed);
     header.turns_hash.store(0, Ordering::Relaxed);
     header.outcome.store(outcome::NONE, Ordering::Relaxed);
-    crate::crash::block(header).clear();
+    crate::run::end_block(header).clear();
     // SAFETY: standard output belongs to raddle; a failure means that it is no file, and then there is no output to tell.
     unsafe { real::syscall(libc::SYS_lseek, [1, 0, libc::SEEK_SET as usize, 0, 0, 0]) };
-}
-
-/// Seed of the run that this process is.
-pub fn seed(header: &Header) -> u64 {
-    let server = &header.server;
-    if server.wanted == 0 {
-        return header.seed;
-    }
-    let run = server.published.load(Ordering::Relaxed);
-    let stride = server.stride.load(Ordering::Relaxed);
-    server.seed.load(Ordering::Relaxed).wrapping_add(stride.wrapping_mul(u64::from(run)))
 }
 
 fn wait(child: c_int) -> u32 {
@@ -160,7 +149,7 @@ fn end_of(header: &Header, run: u32) -> &'static EndBlock {
 
 fn publish(header: &Header, run: u32, status: u32) {
     let entry = entry(header, run);
-    entry.seed.store(seed(header), Ordering::Relaxed);
+    entry.seed.store(crate::run::seed(header), Ordering::Relaxed);
     entry.steps.store(header.steps.load(Ordering::Relaxed), Ordering::Relaxed);
     entry.turns_hash.store(header.turns_hash.load(Ordering::Relaxed), Ordering::Relaxed);
     entry.threads.store(header.threads.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -171,7 +160,7 @@ fn publish(header: &Header, run: u32, status: u32) {
     for (to, from) in entry.parties[..parties].iter().zip(&header.parties) {
         to.copy_from(from);
     }
-    end_of(header, run).copy_from(crate::crash::block(header));
+    end_of(header, run).copy_from(crate::run::end_block(header));
     entry.output_bytes.store(collect_output(&entry.output), Ordering::Relaxed);
     let server = &header.server;
     server.published.store(run.wrapping_add(1), Ordering::Release);

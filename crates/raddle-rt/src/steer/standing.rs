@@ -31,7 +31,7 @@ pub fn look() -> Option<Held> {
 
 /// The calling thread crashes: the turn that it is in is the last one of the journal.
 pub fn note_crash(thread: &Thread) {
-    if thread.observed
+    if thread.is_observed()
         && !thread.place().is_nobody()
         && let Some(mut sched) = look()
     {

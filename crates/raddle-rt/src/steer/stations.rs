@@ -68,9 +68,9 @@ pub fn station(ix: ThreadIx) -> &'static Station {
 }
 
 /// A thread has its place now.
-pub fn occupy(ix: ThreadIx, thread: &mut Thread) {
+pub fn occupy(ix: ThreadIx, thread: &Thread) {
     let station = station(ix);
-    station.thread.store(thread, Ordering::Relaxed);
+    station.thread.store(core::ptr::from_ref(thread).cast_mut(), Ordering::Relaxed);
     station.grant.store(grant::NONE, Ordering::Relaxed);
     station.cpu_ms.store(0, Ordering::Relaxed);
 }

@@ -3,6 +3,7 @@
 use crate::real;
 use core::ffi::c_int;
 use core::fmt::Write;
+use core::sync::atomic::{AtomicI32, Ordering};
 
 /// A path in `/proc`, as a C string.
 struct Path {
@@ -133,4 +134,18 @@ pub fn processor_ms(tid: u32) -> u64 {
         real::syscall(libc::SYS_clock_gettime, [clock as usize, &raw mut time as usize, 0, 0, 0, 0]);
     }
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+/// The children of the program's own that were forked last, for those who wait for any.
+static CHILDREN: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
+
+pub fn remember_child(pid: c_int) {
+    // The number that a process gets is as good as random here.
+    CHILDREN[pid as usize % CHILDREN.len()].store(pid, Ordering::Relaxed);
+}
+
+/// Is this true of any child?
+pub fn any_child(test: impl Fn(i32) -> bool) -> bool {
+    let known = CHILDREN.iter().map(|child| child.load(Ordering::Relaxed));
+    known.filter(|&child| child != 0).any(test)
 }

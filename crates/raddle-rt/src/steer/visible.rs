@@ -4,7 +4,7 @@
 //! access therefore lasts until its thread comes to its next visible operation; only then is the next thread chosen. So
 //! with visible accesses one thread runs at a time, and a program with data races behaves the same each time.
 
-use super::{Request, schedule, scheduler};
+use super::{Detail, Request, schedule, scheduler};
 use crate::thread::{Busy, Thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::Header;
@@ -76,13 +76,14 @@ fn is_site(address: usize) -> bool {
 
 #[cold]
 #[inline(never)]
-pub fn access(thread: &mut Thread, pc: u64, aux: u8, address: usize) {
+pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
     if !super::on() || (MODE.load(Ordering::Relaxed) == SITES && !is_site(pc as usize)) {
         return;
     }
     let kind = if aux & WRITE != 0 { step::WRITE } else { step::READ };
     let _busy = Busy::enter(thread);
-    super::turn(thread, Request { kind, object: address, pc });
-    thread.steps += 1;
-    thread.owes_turn = scheduler::begin_access(thread);
+    let detail = Detail { bytes: bytes as u32, ..Detail::NONE };
+    super::turn(thread, Request { kind, object: address, pc }, detail);
+    thread.turns.count_step();
+    thread.turns.owes_turn.set(scheduler::begin_access(thread));
 }

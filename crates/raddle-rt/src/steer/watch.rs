@@ -3,12 +3,12 @@
 //! A chosen thread may be asleep in the kernel, in a system call that only the outside world ends. Whoever waits looks
 //! after a while: if the chosen thread is asleep, it is passed over until it comes back.
 
+use super::cancellation as cancel;
 use super::objects::strike;
 use super::scheduler::{self, World};
 use super::stations::{grant, station};
-use super::tasks::{asleep, processor_ms};
+use super::tasks::{asleep, process_awake, processor_ms};
 use super::{conclusion, schedule};
-use crate::interpose::cancel;
 use crate::real;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ const WAKING_MS: u64 = 500;
 
 /// A limit that holds where nothing is known, or a shorter one that the duration of the repeated run justifies.
 fn limit(otherwise_ms: u64, extra_ms: u64) -> u64 {
-    match crate::init::header().map_or(0, |header| header.repeated_run_ms) {
+    match crate::run::header().map_or(0, |header| header.repeated_run_ms) {
         0 => otherwise_ms,
         took_ms => otherwise_ms.min(took_ms.saturating_mul(2).saturating_add(extra_ms)),
     }
@@ -94,7 +94,7 @@ fn look() {
         return;
     }
     let mut sched = scheduler::lock();
-    if crate::init::header().is_some_and(|header| header.report.load(Ordering::Relaxed) != 0) {
+    if crate::run::header().is_some_and(|header| header.report.load(Ordering::Relaxed) != 0) {
         return conclusion::report(&mut sched);
     }
     while let Some(ix) = computes_on(&sched) {
@@ -154,7 +154,7 @@ fn computes_on(sched: &Sched<'_>) -> Option<ThreadIx> {
 /// yet: it will end by itself, and what others would do in the meantime would depend on how long it takes.
 pub fn is_away(ix: ThreadIx, entry: &Entry) -> bool {
     // In this order: a child that ends between the two questions has woken the thread.
-    !station(ix).thread().awaits_kin() && asleep(entry.os_tid)
+    !awaits_kin(station(ix).thread()) && asleep(entry.os_tid)
 }
 
 /// Has the thread computed for so long without coming to an operation that the others do not wait for it any more? One that
@@ -171,4 +171,13 @@ pub fn computed_ms(ix: ThreadIx, entry: &Entry) -> u64 {
 
 fn computes_freely(ix: ThreadIx) -> bool {
     cancel::at_any_time(station(ix).thread())
+}
+
+/// Does the thread wait for a child process that is awake?
+fn awaits_kin(thread: &Thread) -> bool {
+    match thread.turns.awaits.load(Ordering::Relaxed) {
+        0 => false,
+        child if child > 0 => process_awake(child),
+        _ => super::tasks::any_child(process_awake),
+    }
 }

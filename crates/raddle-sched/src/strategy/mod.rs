@@ -5,6 +5,7 @@
 //! [`AnyStrategy`], and a test of what its paper says in `tests/strategies.rs`.
 
 pub mod delay;
+pub mod follow;
 pub mod guided;
 pub mod pct;
 pub mod pos;
@@ -89,6 +90,17 @@ pub trait Strategy {
         false
     }
 
+    /// Is every choice the search's own? Then chance has no say: signals wait for whoever comes first, operations with a time limit
+    /// give up where they stand, and threads that yield are not put back.
+    fn is_exhaustive(&self) -> bool {
+        false
+    }
+
+    /// Must the next thread be a certain one, whether it has yielded or not?
+    fn is_bound(&self) -> bool {
+        false
+    }
+
     fn spin_turns_max(&self) -> u32 {
         SPIN_TURNS_MAX
     }
@@ -113,6 +125,7 @@ pub enum AnyStrategy<'t> {
     Pos(pos::Pos),
     Surw(surw::Surw<'t>),
     Guided(guided::Guided<'t>),
+    Follow(follow::Follow<'t>),
 }
 
 impl<'t> AnyStrategy<'t> {
@@ -127,6 +140,7 @@ impl<'t> AnyStrategy<'t> {
             number::DELAY => AnyStrategy::Delay(delay::Delay::new(parameters[0], parameters[1])),
             number::POS => AnyStrategy::Pos(pos::Pos),
             number::SURW => AnyStrategy::Surw(surw::Surw::new(blob)),
+            number::FOLLOW => AnyStrategy::Follow(follow::Follow::new(blob)),
             number::GUIDED => AnyStrategy::Guided(guided::Guided::new(blob)),
             _ => AnyStrategy::RANDOM,
         }
@@ -144,6 +158,7 @@ macro_rules! delegate {
             AnyStrategy::Pos(strategy) => strategy.$name($($argument),*),
             AnyStrategy::Surw(strategy) => strategy.$name($($argument),*),
             AnyStrategy::Guided(strategy) => strategy.$name($($argument),*),
+            AnyStrategy::Follow(strategy) => strategy.$name($($argument),*),
         }
     };
 }
@@ -194,6 +209,16 @@ impl Strategy for AnyStrategy<'_> {
     #[inline]
     fn finished(&mut self, view: &View<'_, '_>, tools: &mut Tools<'_>, thread: ThreadIx) -> bool {
         delegate!(self.finished(view, tools, thread))
+    }
+
+    #[inline]
+    fn is_exhaustive(&self) -> bool {
+        delegate!(self.is_exhaustive())
+    }
+
+    #[inline]
+    fn is_bound(&self) -> bool {
+        delegate!(self.is_bound())
     }
 
     #[inline]

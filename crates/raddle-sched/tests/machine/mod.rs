@@ -10,8 +10,8 @@ pub mod model;
 
 use model::End;
 use raddle_sched::{
-    AnyStrategy, Arrival, Conclusion, Entry, Grant, Note, Outside, Phase, Replay, Request, Sched, Settings,
-    Tables, ThreadIx, join_token,
+    AnyStrategy, Arrival, Conclusion, Detail, Entry, Grant, Note, Outside, Phase, Replay, Request, Sched,
+    Settings, Tables, ThreadIx, join_token,
 };
 use raddle_wire::step::{self, StepWord};
 
@@ -229,7 +229,8 @@ impl Machine<'_, '_> {
     fn arrive(&mut self, thread: usize) {
         let me = ThreadIx(thread as u32);
         let steps = self.threads[thread].at as u32;
-        let arrival = Arrival { request: self.request(thread), steps, yields: &mut false };
+        let arrival =
+            Arrival { request: self.request(thread), steps, detail: Detail::NONE, yields: &mut false };
         let grant = self.sched.arrive(me, arrival, &self.world);
         self.threads[thread].asleep = grant == Grant::Wait;
         self.carry_out();

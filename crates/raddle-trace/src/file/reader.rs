@@ -12,6 +12,7 @@ use crate::decode::{ChunkScratch, ThreadDecoder, ThreadEvents, in_image};
 use crate::event::{Event, Op};
 use crate::file::chunk::NO_SEQUENCE;
 use crate::ids::ThreadIx;
+use crate::ops_beside;
 use crate::source::{EventSource, TraceError};
 use crate::tables::{Module, Tables, Thread};
 use rustc_hash::FxHashMap;
@@ -286,7 +287,7 @@ impl TraceFile {
             | Op::JoinFailed { child: other }
             | Op::Detach { child: other }
             | Op::Cancel { thread: other } => *other = self.thread(image, other.0, None)?,
-            _ => {}
+            Op::End | ops_beside!(Thread) => {}
         }
         Ok(())
     }

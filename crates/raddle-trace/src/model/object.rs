@@ -2,6 +2,8 @@
 
 use crate::event::Op;
 use crate::ids::ThreadIx;
+use raddle_wire::Effect;
+use raddle_wire::operations::Outcome;
 
 /// One object's changing part. Only the fields of its kind are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,14 +30,17 @@ pub(super) struct Object {
 }
 
 impl Object {
+    /// An operation of the table is taken: what changes follows from its effect.
     pub(super) fn take(&mut self, thread: ThreadIx, op: &Op, moment: u32) {
-        match *op {
-            Op::Lock { .. } => {
+        let Some((sync, _, _)) = op.sync_words() else { return };
+        let done = sync.outcome() == Outcome::Done;
+        match sync.effect() {
+            Effect::Locks if done => {
                 self.depth = if self.writer == Some(thread) { self.depth + 1 } else { 1 };
                 self.writer = Some(thread);
             }
-            Op::ReadLock { .. } => self.readers.push(thread),
-            Op::Unlock { .. } => {
+            Effect::LocksShared if done => self.readers.push(thread),
+            Effect::Unlocks => {
                 if self.writer == Some(thread) {
                     self.depth -= 1;
                     self.writer = (self.depth > 0).then_some(thread);
@@ -43,11 +48,12 @@ impl Object {
                     self.readers.remove(place);
                 }
             }
-            Op::Signal { .. } => self.signals.push(moment),
-            Op::Broadcast { .. } => self.broadcast = Some(moment),
-            Op::WaitBegin { .. } => self.waiting.push((thread, moment)),
-            Op::Wait { .. } | Op::WaitFailed { .. } => {
-                if let (Op::Wait { .. }, Some(Some(place))) = (op, self.usable_signal(thread)) {
+            Effect::Signals => self.signals.push(moment),
+            Effect::SignalsAll => self.broadcast = Some(moment),
+            Effect::BeginsWait => self.waiting.push((thread, moment)),
+            Effect::IsWoken => {
+                // A wait that gave up uses no signal.
+                if let (true, Some(Some(place))) = (done, self.usable_signal(thread)) {
                     self.signals.remove(place);
                 }
                 self.waiting.retain(|(waiter, _)| *waiter != thread);
@@ -55,27 +61,40 @@ impl Object {
                 let oldest = self.waiting.iter().map(|&(_, began)| began).min();
                 self.signals.retain(|&signal| oldest.is_some_and(|oldest| signal > oldest));
             }
-            Op::BarrierInit { count, .. } => (self.count, self.entered) = (count, 0),
-            Op::BarrierEnter { .. } => {
+            Effect::Enters => {
                 self.entered += 1;
                 self.inside.push((thread, self.entered));
             }
-            Op::BarrierExit { .. } => {
+            Effect::Leaves => {
                 if let Some(place) = self.inside.iter().position(|(who, _)| *who == thread) {
                     self.inside.remove(place);
                 }
             }
-            Op::SemInit { value, .. } => self.count = value,
-            Op::SemPost { .. } => self.count += 1,
-            Op::SemWait { .. } => self.count = self.count.saturating_sub(1),
-            Op::OnceBegin { .. } => self.once_begun = true,
-            Op::OnceEnd { .. } => self.once_done = true,
-            Op::Release { .. } | Op::FutexWake { .. } => self.releases += 1,
-            Op::Init { .. } | Op::Destroy { .. } => {
+            Effect::Gives => self.count += 1,
+            Effect::Takes if done => self.count = self.count.saturating_sub(1),
+            Effect::OnceBegins => self.once_begun = true,
+            Effect::OnceEnds => self.once_done = true,
+            Effect::Sends => self.releases += 1,
+            Effect::Creates | Effect::Destroys => {
                 let (executed, lives) = (self.executed, self.lives);
                 *self = Object { executed, lives, ..Object::default() };
+                if let Op::BarrierInit { count, .. } | Op::SemInit { value: count, .. } = *op {
+                    self.count = count;
+                }
             }
-            _ => {}
+            // Failed attempts, and what changes nothing that another operation on the object could depend on.
+            Effect::Locks
+            | Effect::LocksShared
+            | Effect::Takes
+            | Effect::Nothing
+            | Effect::Begins
+            | Effect::Ends
+            | Effect::Forks
+            | Effect::Joins
+            | Effect::Asks
+            | Effect::OncePasses
+            | Effect::Receives
+            | Effect::Excuses => {}
         }
     }
 

@@ -4,6 +4,8 @@ use super::object::Object;
 use super::{EventIx, Fact, Model, NONE, Obstacle, ReadsFrom, access_range, begins_or_ends_life};
 use crate::event::{Event, LockFlags, Op, Patience};
 use crate::ids::{ObjectId, ThreadIx};
+use crate::ops_about;
+use raddle_wire::{Effect, Situation};
 
 /// How far a reordering has come.
 #[derive(Clone)]
@@ -89,13 +91,18 @@ impl<'m> State<'m> {
         self.next(self.model.event(event).thread).is_none_or(|next| next > event)
     }
 
+    /// The rule is the table's ([`Effect::demand`]); here are the facts, and what to call it when the rule is not met.
     fn obstacle_of(&self, thread: ThreadIx, event: &Event, fact: &Fact) -> Option<Obstacle> {
         let object = || &self.objects[fact.object as usize];
         let exact = self.model.rules.exact_failures;
+        let possible = |effect: Effect, now: Situation| effect.demand().is_met(now);
+        let ended = |child: ThreadIx| Situation::thread(true, self.next(child).is_none());
         match event.op {
-            Op::Join { child } => self.next(child).map(|_| Obstacle::ChildRuns(child)),
+            Op::Join { child } => {
+                (!possible(Effect::Joins, ended(child))).then_some(Obstacle::ChildRuns(child))
+            }
             Op::JoinFailed { child } => {
-                (exact && self.next(child).is_none()).then_some(Obstacle::WouldSucceed)
+                (exact && possible(Effect::Joins, ended(child))).then_some(Obstacle::WouldSucceed)
             }
             Op::Lock { lock, flags } => self.lock_obstacle(object(), lock, thread, flags, false),
             Op::ReadLock { lock, flags } => self.lock_obstacle(object(), lock, thread, flags, true),
@@ -105,24 +112,72 @@ impl<'m> State<'m> {
                 (exact && free && flags.patience == Patience::Try).then_some(Obstacle::WouldSucceed)
             }
             Op::Wait { cond, .. } => {
-                object().usable_signal(thread).is_none().then_some(Obstacle::NoSignal(cond))
+                let now = Situation::waiter(object().usable_signal(thread).is_some());
+                (!possible(Effect::IsWoken, now)).then_some(Obstacle::NoSignal(cond))
             }
             Op::BarrierExit { barrier } => {
                 let count = object().count.max(self.model.barrier_counts[fact.object as usize]).max(1);
                 let place = object().inside.iter().find(|(who, _)| *who == thread).map(|&(_, place)| place);
                 let full = place.is_none_or(|place| object().entered >= place.div_ceil(count) * count);
-                (!full).then_some(Obstacle::BarrierNotFull(barrier))
+                (!possible(Effect::Leaves, Situation::waiter(full)))
+                    .then_some(Obstacle::BarrierNotFull(barrier))
             }
-            Op::SemWait { sem } => (object().count == 0).then_some(Obstacle::SemaphoreEmpty(sem)),
-            Op::SemWaitFailed { .. } => (exact && object().count > 0).then_some(Obstacle::WouldSucceed),
-            Op::OnceBegin { once } => object().once_begun.then_some(Obstacle::OnceTaken(once)),
-            Op::OncePassed { once } => (!object().once_done).then_some(Obstacle::OnceNotDone(once)),
-            Op::Acquire { .. } | Op::FutexWait { .. } => {
+            Op::SemWait { sem } => (!possible(Effect::Takes, Situation::count(object().count)))
+                .then_some(Obstacle::SemaphoreEmpty(sem)),
+            Op::SemWaitFailed { .. } => (exact && possible(Effect::Takes, Situation::count(object().count)))
+                .then_some(Obstacle::WouldSucceed),
+            Op::OnceBegin { once } => {
+                let now = Situation::once(object().once_begun, object().once_done);
+                (!possible(Effect::OnceBegins, now)).then_some(Obstacle::OnceTaken(once))
+            }
+            Op::OncePassed { once } => {
+                let now = Situation::once(object().once_begun, object().once_done);
+                (!possible(Effect::OncePasses, now)).then_some(Obstacle::OnceNotDone(once))
+            }
+            Op::Acquire { .. } | Op::FutexWait { .. } | Op::Receive { .. } => {
                 let released = object().releases >= self.releases_before(event, fact);
-                (!released).then_some(Obstacle::NotReleased(self.model.objects[fact.object as usize]))
+                (!possible(Effect::Receives, Situation::channel(released)))
+                    .then_some(Obstacle::NotReleased(self.model.objects[fact.object as usize]))
             }
             Op::Read { .. } | Op::Atomic { .. } => self.read_obstacle(event, fact),
-            _ => None,
+            Op::Write { .. }
+            | Op::Fence { .. }
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Start { .. }
+            | Op::End
+            | Op::Fork { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::Request { .. }
+            | Op::Unlock { .. }
+            | Op::Signal { .. }
+            | Op::Broadcast { .. }
+            | Op::WaitBegin { .. }
+            | Op::WaitFailed { .. }
+            | Op::BarrierInit { .. }
+            | Op::BarrierEnter { .. }
+            | Op::SemInit { .. }
+            | Op::SemRequest { .. }
+            | Op::SemPost { .. }
+            | Op::OnceEnd { .. }
+            | Op::Init { .. }
+            | Op::Destroy { .. }
+            | Op::FutexWake { .. }
+            | Op::FutexWaitFailed { .. }
+            | Op::SignalEnter { .. }
+            | Op::SignalExit { .. }
+            | Op::ProcessFork { .. }
+            | Op::ProcessExec { .. }
+            | Op::ProcessExit { .. }
+            | Op::Custom { .. }
+            | Op::AtomicBegin { .. }
+            | Op::AtomicEnd { .. }
+            | Op::Release { .. }
+            | Op::Send { .. }
+            | Op::BenignRace { .. }
+            | Op::Yield
+            | Op::Lost { .. } => None,
         }
     }
 
@@ -134,14 +189,17 @@ impl<'m> State<'m> {
         flags: LockFlags,
         read: bool,
     ) -> Option<Obstacle> {
-        let other_reader = object.readers.iter().copied().find(|&reader| reader != thread || !flags.nested);
-        let by = match object.writer {
-            Some(writer) if writer == thread && flags.nested => None,
-            Some(writer) if flags.owner_died && self.next(writer).is_none() => None,
-            Some(writer) => Some(writer),
-            None if read => None,
-            None => other_reader,
+        // Holders that do not stand in this thread's way: itself, where the lock is nested, and one that died with the lock.
+        let in_the_way = |holder: &ThreadIx| *holder != thread || !flags.nested;
+        let writer = object.writer.filter(in_the_way);
+        let writer = writer.filter(|&writer| !(flags.owner_died && self.next(writer).is_none()));
+        let reader = match object.writer {
+            Some(_) => None,
+            None => object.readers.iter().copied().find(in_the_way),
         };
+        let effect = if read { Effect::LocksShared } else { Effect::Locks };
+        let possible = effect.demand().is_met(Situation::lock(writer.is_some(), reader.is_some()));
+        let by = if possible { None } else { writer.or(reader) };
         by.map(|by| Obstacle::LockHeld { lock, by })
     }
 
@@ -153,8 +211,16 @@ impl<'m> State<'m> {
         let count = self.model.facts[..ix.index()].iter().zip(events).filter(|(other, event)| {
             let releases = match event.op {
                 Op::FutexWake { .. } => futex,
-                Op::Release { .. } => !futex,
-                _ => false,
+                Op::Release { .. } | Op::Send { .. } => !futex,
+                Op::FutexWait { .. }
+                | Op::FutexWaitFailed { .. }
+                | Op::Custom { .. }
+                | Op::Acquire { .. }
+                | Op::BenignRace { .. }
+                | Op::Receive { .. }
+                | ops_about!(
+                    Memory, Nothing, Thread, Lock, Condition, Barrier, Semaphore, Once, Signal, Life
+                ) => false,
             };
             releases && other.object == fact.object
         });

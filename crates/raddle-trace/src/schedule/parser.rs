@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
                         let site = words.next("a place")?;
                         let mut sites = match std::mem::take(visible) {
                             Visible::Sites(sites) => sites,
-                            _ => Vec::new(),
+                            Visible::Sync | Visible::All => Vec::new(),
                         };
                         sites.push(self.schedule.intern(&site.text));
                         self.schedule.visible = Visible::Sites(sites);

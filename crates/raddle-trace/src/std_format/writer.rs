@@ -9,6 +9,7 @@
 
 use crate::event::{AtomicKind, Event, Op, Patience};
 use crate::ids::{Addr, LocationIx};
+use crate::ops_about;
 use crate::source::{EventSource, TraceError};
 use crate::tables::{Location, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -140,11 +141,27 @@ impl<W: Write> StdWriter<'_, W> {
             }
             // The six operations of the strict form imply these.
             Op::Start { .. } | Op::End | Op::Detach { .. } if strict => Ok(()),
-            _ if strict => {
-                self.unwritten.events += 1;
-                Ok(())
-            }
-            _ => self.extended(event, tables, location),
+            Op::Fence { .. }
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | Op::Start { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::End
+            | Op::LockFailed { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Request { .. }
+            | ops_about!(
+                Nothing, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal, Channel, Life
+            ) => match strict {
+                true => {
+                    self.unwritten.events += 1;
+                    Ok(())
+                }
+                false => self.extended(event, tables, location),
+            },
         }
     }
 
@@ -180,8 +197,12 @@ impl<W: Write> StdWriter<'_, W> {
             Op::SemWait { sem } => ("semwait", Some(('L', sem.0)), None),
             Op::BarrierEnter { barrier } => ("enter", Some(('L', barrier.0)), None),
             Op::BarrierExit { barrier } => ("exit", Some(('L', barrier.0)), None),
-            Op::Release { object } | Op::OnceEnd { once: object } => ("send", Some(('L', object.0)), None),
-            Op::Acquire { object } | Op::OncePassed { once: object } => ("recv", Some(('L', object.0)), None),
+            Op::Release { object } | Op::Send { channel: object } | Op::OnceEnd { once: object } => {
+                ("send", Some(('L', object.0)), None)
+            }
+            Op::Acquire { object } | Op::Receive { channel: object } | Op::OncePassed { once: object } => {
+                ("recv", Some(('L', object.0)), None)
+            }
             Op::Yield => ("yield", None, None),
             Op::Start { .. } => ("start", None, None),
             Op::End => ("exitthread", None, None),
@@ -202,7 +223,29 @@ impl<W: Write> StdWriter<'_, W> {
                 let number = number(&mut self.objects, object.0);
                 return writeln!(self.out, "T{thread}|call({name},L{number})|{location}");
             }
-            _ => {
+            Op::Read { .. }
+            | Op::Write { .. }
+            | Op::Atomic { .. }
+            | Op::Fence { .. }
+            | Op::Lost { .. }
+            | Op::ProcessFork { .. }
+            | Op::ProcessExec { .. }
+            | Op::ProcessExit { .. }
+            | Op::Fork { .. }
+            | Op::Join { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::Lock { .. }
+            | Op::ReadLock { .. }
+            | Op::ReadLockFailed { .. }
+            | Op::Unlock { .. }
+            | Op::BarrierInit { .. }
+            | Op::SemInit { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::OnceBegin { .. }
+            | Op::BenignRace { .. }
+            | ops_about!(Futex, Signal, Life) => {
                 self.unwritten.events += 1;
                 return Ok(());
             }
@@ -231,7 +274,7 @@ fn printable(text: &str) -> String {
 fn place(location: LocationIx, tables: &Tables) -> u32 {
     match tables.location(location) {
         Location::Foreign(number) => *number,
-        _ => location.0,
+        Location::Unknown | Location::Pc(_) => location.0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `raddle explore`: many runs of one program under a strategy, and the distinct ways in which they ended.
 
+use super::exhaustive::{self, SearchArgs};
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::launch::exploring::{self, Plan};
@@ -13,6 +14,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::{Campaign, Ending, Estimate, Observation, Seen, Strategy};
 use raddle_findings::{Evidence, Store, file};
+use raddle_trace::region::RegionConfig;
 use raddle_trace::symbols::lines::code_of_line;
 use raddle_wire::region::{noise, option};
 use raddle_wire::step;
@@ -32,6 +34,7 @@ use std::time::{Duration, Instant};
 /// Examples:
 ///   raddle explore --runs 1000 examples/bank.c
 ///   raddle explore --strategy pct:3 --runs 500 --seed 7 -- ./queue_test 4
+///   raddle explore --exhaustive examples/bank.c
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -48,9 +51,14 @@ pub struct Args {
     /// threads use and one of them writes (shared; found out in a run before), or all.
     #[arg(long, value_enum, default_value_t = VisibleAccesses::Sync)]
     visible: VisibleAccesses,
-    /// How many runs.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    runs: u64,
+    /// How many runs (default: 1000; with --exhaustive as many as there are).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// Try every schedule, up to equivalence, and say so when there is none left.
+    #[arg(long, conflicts_with_all = ["strategy", "same_seed", "noise_at", "steps", "workers"])]
+    exhaustive: bool,
+    #[command(flatten)]
+    search: SearchArgs,
     /// Seed of the first run.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -63,16 +71,16 @@ pub struct Args {
     #[arg(long)]
     same_seed: bool,
     /// Decisions of a typical run, which pct and delay need (default: measured in a run before).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
     /// Stop at the first error.
     #[arg(long)]
     first: bool,
     /// Seconds that one run may take.
-    #[arg(long, value_name = "S", default_value_t = 10)]
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// Runs at the same time (default: one for each processor).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     workers: Option<usize>,
     /// Start the program for each run. Otherwise it is started once for each worker and forked before its first own code,
     /// which is several times faster.
@@ -88,10 +96,14 @@ pub struct Args {
     output: OutputArgs,
 }
 
+/// Runs under a strategy, unless the user says otherwise.
+const RUNS: u64 = 1000;
+
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut reporter = Reporter::new("explore", &args.output, Stream::Stdout, ctx)?;
     let mut launch = args.target.launch()?;
-    launch.fixed_addresses |= args.strategy.needs_fixed_addresses() || args.stable_memory;
+    // A search compares addresses of different runs.
+    launch.fixed_addresses |= args.strategy.needs_fixed_addresses() || args.stable_memory || args.exhaustive;
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, std::sync::Arc::clone(&stop)).context("cannot catch signals")?;
@@ -121,7 +133,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         noise_at,
         seed: args.seed,
         same_seed: args.same_seed,
-        runs: args.runs,
+        runs: args.runs.unwrap_or(if args.exhaustive { u64::MAX } else { RUNS }),
         first: args.first,
         timeout,
         workers: args.workers.unwrap_or_else(|| exploring::processors().len()),
@@ -129,15 +141,34 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         head,
     };
     let started = Instant::now();
-    let bar = progress(ctx, args.runs);
-    let campaign = exploring::explore(&plan, &stop, &|campaign| {
-        bar.set_position(campaign.runs());
-        bar.set_message(format!("{} outcomes", campaign.distinct()));
-    })?;
-    bar.finish_and_clear();
+    let searching = match args.exhaustive {
+        true => Some(args.search.run(&plan, &stop, ctx)?),
+        false => None,
+    };
+    let explored = match &searching {
+        Some(_) => None,
+        None => {
+            let bar = progress(ctx, plan.runs);
+            let campaign = exploring::explore(&plan, &stop, &|campaign| {
+                bar.set_position(campaign.runs());
+                bar.set_message(format!("{} outcomes", campaign.distinct()));
+            })?;
+            bar.finish_and_clear();
+            Some(campaign)
+        }
+    };
+    let campaign = match (&searching, &explored) {
+        (Some(searching), _) => &searching.campaign,
+        (None, Some(campaign)) => campaign,
+        (None, None) => unreachable!("one of the two was done"),
+    };
     let elapsed = started.elapsed();
-    let groups = groups(&campaign);
-    let ids = report(&args, &plan, &store, &campaign, &groups, &mut reporter, (&stop, ctx))?;
+    let groups = groups(campaign);
+    let again = |seen: &Seen| match &searching {
+        Some(searching) => searching.again(&plan, seen.first_run),
+        None => plan.journaled(seen.first_seed),
+    };
+    let ids = report(&args, &plan, &store, (campaign, &groups, &again), &mut reporter, (&stop, ctx))?;
     // The order that noise makes is the system's, and nobody writes it down.
     let schedules = args.strategy.stays_on_one_processor().then(|| campaign.schedules() as u64);
     let outcome = |(observation, seen): (&Observation, &Seen)| file::Outcome {
@@ -149,13 +180,20 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         finding: ids.get(&(observation.ending.clone(), observation.place.clone())).cloned(),
     };
     let outcomes = campaign.outcomes().into_iter().map(outcome).collect();
-    reporter.exploration = Some(file::Exploration { runs: campaign.runs(), schedules, outcomes });
+    let search = searching.as_ref().map(|searching| args.search.told(searching));
+    let runs = search.as_ref().map_or(campaign.runs(), |search| search.executions + search.blocked);
+    reporter.exploration = Some(file::Exploration { runs, schedules, outcomes, search: search.clone() });
     if !ctx.quiet && !args.output.owns_stdout() {
         for group in &groups {
-            println!("{}", line(group, &campaign, id_of(&ids, group)));
+            println!("{}", line(group, campaign, id_of(&ids, group), args.exhaustive));
         }
     }
-    if !ctx.quiet {
+    if let (false, Some(searching), Some(search)) = (ctx.quiet, &searching, &search) {
+        let seconds = elapsed.as_secs_f64();
+        let speed = runs as f64 / seconds.max(0.001);
+        eprintln!("raddle: {}", exhaustive::sentence(searching, search));
+        eprintln!("raddle: {runs} runs in {seconds:.1} s ({speed:.0} runs/s): {}", reporter.summary());
+    } else if !ctx.quiet {
         let seconds = elapsed.as_secs_f64();
         eprintln!(
             "raddle: {} runs under {} in {seconds:.1} s ({:.0} runs/s): {}{}{}",
@@ -167,16 +205,21 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             if stop.load(Ordering::Relaxed) { "; stopped early" } else { "" }
         );
     }
-    reporter.finish(launch.words())
+    let exit = reporter.finish(launch.words())?;
+    // A loop that never ends is a failure, and no finding.
+    let failed = search.is_some_and(|search| search.failures > 0);
+    Ok(if failed && matches!(exit, Exit::Clean) { Exit::Found } else { exit })
 }
+
+/// The configuration under which a run that was seen happens again.
+type Again<'a> = dyn Fn(&Seen) -> RegionConfig + 'a;
 
 /// Makes findings of the runs that failed, keeps them and shows them. Returns the id of each ending that is one.
 fn report(
     args: &Args,
     plan: &Plan<'_>,
     store: &Store,
-    campaign: &Campaign,
-    groups: &[Group<'_>],
+    (campaign, groups, again): (&Campaign, &[Group<'_>], &Again<'_>),
     reporter: &mut Reporter<'_>,
     (stop, ctx): (&AtomicBool, &Ctx),
 ) -> anyhow::Result<BTreeMap<(Ending, String), String>> {
@@ -188,9 +231,9 @@ fn report(
         })?;
     }
     for group in groups {
-        let Some(explored) = explored(plan, group, keep.then_some(store), campaign.runs(), stop, ctx)? else {
-            continue;
-        };
+        let again = again(&group.seen);
+        let explored = explored(plan, group, &again, keep.then_some(store), campaign.runs(), stop, ctx)?;
+        let Some(explored) = explored else { continue };
         let Explored { mut finding, schedule, switches } = explored;
         ids.insert((group.ending.clone(), group.observation.place.clone()), finding.id.clone());
         if keep {
@@ -258,7 +301,7 @@ fn id_of<'a>(ids: &'a BTreeMap<(Ending, String), String>, group: &Group<'_>) -> 
 const OUTPUTS_SHOWN: usize = 4;
 
 /// One way in which runs ended: how often, what was printed, and the finding that it is.
-fn line(group: &Group<'_>, campaign: &Campaign, id: Option<&str>) -> String {
+fn line(group: &Group<'_>, campaign: &Campaign, id: Option<&str>, exhaustive: bool) -> String {
     let ending = match group.ending {
         Ending::Exit(code) => format!("ended with status {code}"),
         Ending::Signal(signal) => describe_status(std::process::ExitStatus::from_raw(*signal)),
@@ -281,7 +324,12 @@ fn line(group: &Group<'_>, campaign: &Campaign, id: Option<&str>) -> String {
     if let Some(id) = id {
         text.push_str(&format!(": finding {id}"));
     }
-    text.push_str(&format!(" (first: run {}, seed {})", group.seen.first_run, group.seen.first_seed));
+    match exhaustive {
+        true => text.push_str(&format!(" (first: run {})", group.seen.first_run)),
+        false => {
+            text.push_str(&format!(" (first: run {}, seed {})", group.seen.first_run, group.seen.first_seed));
+        }
+    }
     for (observation, seen) in outputs.iter().take(OUTPUTS_SHOWN) {
         let printed = String::from_utf8_lossy(&observation.stdout);
         text.push_str(&format!("\n{:>9} x  printed {:?}", seen.count, shortened(printed.trim_end())));

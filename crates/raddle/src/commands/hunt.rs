@@ -61,20 +61,20 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().budget_states)]
     budget: u64,
     /// Schedules to try for one prediction before it is given up.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = super::at_least_one)]
     alternatives: usize,
     /// Seconds that one replay may take.
-    #[arg(long, value_name = "S", default_value_t = 20)]
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// Seconds after which no more predictions of a run are replayed.
-    #[arg(long, value_name = "S", default_value_t = 300)]
+    #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     confirm_for: u64,
     /// Replays at the same time (default: one for each processor).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     workers: Option<usize>,
     /// Record and predict from so many runs: the first runs free (or as --strategy says), the others under strategies of
     /// their own.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     #[command(flatten)]
     status: StatusArgs,
@@ -104,7 +104,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut statuses = Vec::new();
     let (mut hunted_signal, mut halted) = (None, false);
     interrupt::watch()?;
-    for number in 0..args.runs.max(1) {
+    for number in 0..args.runs {
         if interrupt::signal().is_some() {
             break;
         }
@@ -262,7 +262,7 @@ impl Work<'_> {
         show_standing(recording.halt, recording.end.as_ref(), &recording.modules);
         hunted.unexplored.extend(prediction.unexplored.iter().map(ToString::to_string));
         // What follows reads the trace once more, from its file.
-        let mut sight = Sight::of_trace(&trace.tables.modules);
+        let mut sight = Sight::of(&trace.tables.modules);
         drop(prediction);
         drop(trace);
         if config.options & option::MEMORY != 0 && !launch.preload {

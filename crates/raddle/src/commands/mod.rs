@@ -1,14 +1,18 @@
 //! One file a command. A command parses its own arguments and calls the crate that does the work.
 
 pub mod aspects;
+pub mod cargo;
 pub mod cc;
 pub mod clean;
+pub mod completions;
 pub mod coverage;
 pub mod csp;
 pub mod detect;
-pub mod explain;
+pub mod exhaustive;
+mod explain;
 pub mod explore;
 pub mod hunt;
+pub mod man;
 pub mod predict;
 pub mod record;
 pub mod replay;
@@ -39,9 +43,21 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// What [`Exit::Trouble`] is for the shell.
+    pub const TROUBLE_STATUS: i32 = 2;
+
     /// The program itself failed: that is never nothing.
     pub fn or_failed(self, failed: bool) -> Exit {
         if failed && self == Exit::Clean { Exit::Found } else { self }
+    }
+}
+
+/// A number of things of which there must be one at least.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("it must be a whole number, at least 1".to_owned()),
     }
 }
 
@@ -86,7 +102,7 @@ impl From<Exit> for std::process::ExitCode {
         match exit {
             Exit::Clean => 0.into(),
             Exit::Found => 1.into(),
-            Exit::Trouble => 2.into(),
+            Exit::Trouble => (Exit::TROUBLE_STATUS as u8).into(),
             Exit::Status(code) => code.into(),
         }
     }
@@ -150,16 +166,19 @@ impl Ctx {
 #[derive(clap::Subcommand)]
 pub enum Command {
     Aspects(aspects::Args),
+    Cargo(cargo::Args),
     Cc(cc::Args),
     #[command(name = "c++")]
     Cxx(cc::Args),
     Clean(clean::Args),
+    Completions(completions::Args),
     Csp(csp::Args),
     Coverage(coverage::Args),
     Detect(detect::Args),
     Explain(explain::Args),
     Explore(explore::Args),
     Hunt(hunt::Args),
+    Man(man::Args),
     Predict(predict::Args),
     Record(record::Args),
     Replay(replay::Args),
@@ -172,15 +191,18 @@ pub enum Command {
 pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
     match command {
         Command::Aspects(args) => aspects::run(args, ctx),
+        Command::Cargo(args) => cargo::run(args, ctx),
         Command::Cc(args) => cc::run(Language::C, args),
         Command::Cxx(args) => cc::run(Language::Cxx, args),
         Command::Clean(args) => clean::run(args, ctx),
+        Command::Completions(args) => completions::run(&args),
         Command::Csp(args) => csp::run(args, ctx),
         Command::Coverage(args) => coverage::run(args, ctx),
         Command::Detect(args) => detect::run(args, ctx),
         Command::Explain(args) => explain::run(args, ctx),
         Command::Explore(args) => explore::run(args, ctx),
         Command::Hunt(args) => hunt::run(args, ctx),
+        Command::Man(args) => man::run(&args),
         Command::Predict(args) => predict::run(args, ctx),
         Command::Record(args) => record::run(args, ctx),
         Command::Replay(args) => replay::run(args, ctx),

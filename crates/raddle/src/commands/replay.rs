@@ -46,10 +46,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     keep: PathBuf,
     /// Replay so many times and say how often the error was shown.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Seconds after which a run is stopped.
-    #[arg(long, value_name = "S", default_value_t = 30)]
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// After the last step let this strategy decide (as `raddle explore --strategy`; default: round robin).
     #[arg(long, value_name = "STRATEGY")]

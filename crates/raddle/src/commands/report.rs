@@ -5,6 +5,7 @@ use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use raddle_findings::{Evidence, Finding, FindingsFile, Grade, Kind, Store, deduplicate, store};
 use raddle_report::list;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Lists what is in the store, shows findings in full, and converts them for other tools.
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 ///   raddle report
 ///   raddle report --kind deadlock --program server
 ///   raddle report 1f3a09c2d4e5
+///   raddle report --html findings.html
 ///   raddle report findings.json --all --suppressions tsan.supp
 ///   raddle report findings.json --baseline last-week.json --sarif results.sarif
 #[derive(clap::Args)]
@@ -35,6 +37,9 @@ pub struct Args {
     /// Only so many, the latest.
     #[arg(long, value_name = "N")]
     latest: Option<usize>,
+    /// Do not draw the run below a finding that is shown in full.
+    #[arg(long)]
+    no_picture: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -51,15 +56,16 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let (evidence, program) = if in_full { named(&args, &store)? } else { stored(&args, &store)? };
     // A line each unless they were asked for by name.
     reporter.silent |= !in_full;
+    reporter.picture = !args.no_picture;
     let graded: Vec<Finding> =
         deduplicate(evidence.iter().map(|evidence| evidence.finding.clone()).collect());
     for finding in graded {
         reporter.hear(finding, in_full && args.what.iter().any(|what| store::is_id(what)));
     }
     if !in_full && !args.output.owns_stdout() {
-        let shown =
-            |evidence: &&Evidence| reporter.shown.iter().any(|finding| finding.id == evidence.finding.id);
-        let rows: Vec<Evidence> = evidence.iter().filter(shown).cloned().collect();
+        let shown: BTreeSet<&str> = reporter.shown.iter().map(|finding| finding.id.as_str()).collect();
+        let is_shown = |evidence: &Evidence| shown.contains(evidence.finding.id.as_str());
+        let rows: Vec<Evidence> = evidence.into_iter().filter(is_shown).collect();
         print!("{}", list(&rows, ctx.width()));
     }
     if !ctx.quiet {

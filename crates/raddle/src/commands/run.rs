@@ -267,7 +267,7 @@ impl Listener<'_> {
         let known = self.known.entry(process).or_insert_with(|| Known {
             namer: Namer::new(modules),
             modules: modules.len(),
-            sight: Sight::of_detector(&[]),
+            sight: Sight::of(&[]),
         });
         if known.modules != modules.len() {
             (known.namer, known.modules) = (Namer::new(modules), modules.len());

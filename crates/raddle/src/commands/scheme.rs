@@ -1,7 +1,11 @@
 //! `raddle scheme`: static analysis of concurrent Scheme, and running it under a schedule.
 
+mod findings;
+
 use super::{Ctx, Exit};
+use crate::output::{Heard, OutputArgs, Reporter, Stream};
 use anyhow::Context;
+use raddle_findings::file::Analysis;
 use raddle_scheme::abs::space::Config;
 use raddle_scheme::analyze::{Options, Progress, analyze};
 use raddle_scheme::concrete::explore::Stand;
@@ -11,7 +15,7 @@ use raddle_scheme::concrete::state::{Machine, path_name};
 use raddle_scheme::finding::{Finding, Report, Verdict};
 use raddle_scheme::limits::Clock;
 use raddle_scheme::{Program, Source, Unread, parse_within, render, tool};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +36,7 @@ const SHOWN_MAX: usize = 20;
                   raddle scheme counter.scm --graph states.svg  the abstract state graph, errors red\n  \
                   raddle scheme run counter.scm --seed 7        one run under a random schedule\n  \
                   raddle scheme run counter.scm --schedule S    replay a schedule (a file, or 1.1,1.2,1.1)\n\n\
-                  Exit status: 0 nothing found, 1 something found, 2 trouble (or `unknown`: a limit was met, suspects are warnings)."
+                  Exit status: 0 nothing found, 1 something found (see --fail-on), 2 trouble (or `unknown`: a limit was met, suspects are warnings)."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -61,9 +65,6 @@ pub struct Args {
     /// States, edges and time of each phase, and of the abstract machine with and without garbage collection.
     #[arg(long)]
     stats: bool,
-    /// The report as JSON.
-    #[arg(long)]
-    json: bool,
     /// Seconds after which what is not decided is unknown.
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
     timeout: f64,
@@ -79,6 +80,8 @@ pub struct Args {
     /// Store the schedule of each confirmed finding in this directory.
     #[arg(long, value_name = "DIR")]
     schedules: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(clap::Subcommand)]
@@ -132,7 +135,7 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let program = match load(&file, &clock, ctx)? {
         Loaded::Program(program) => program,
         Loaded::Wrong => return Ok(Exit::Trouble),
-        Loaded::Stopped(reason) => return stopped_early(&file, reason, &args, &clock),
+        Loaded::Stopped(reason) => return stopped_early(&file, reason, &args, &clock, ctx),
     };
     let options = Options {
         k: args.k.unwrap_or(1),
@@ -160,10 +163,30 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             spinner.enable_steady_tick(Duration::from_millis(100));
         }
     };
+    let mut reporter = Reporter::new("scheme", &args.output, Stream::Stdout, ctx)?;
+    // People get the picture of the source that Scheme's own renderer draws.
+    let to_people = !reporter.silent;
+    reporter.silent = true;
+    // Replays have as much time as the analysis; they take next to none.
+    let replays = Clock::new(Some(timeout), stop.clone()).with_memory(bytes_max);
+    let by = if args.paper { "scheme-paper" } else { "scheme" };
+    let mut schedules: BTreeMap<String, String> = BTreeMap::new();
+    // Whether a finding is to be shown. Harmless races are, and are no findings to machines.
+    let mut hear = |finding: &Finding| {
+        if finding.benign {
+            return true;
+        }
+        let converted = findings::convert(&program, finding, by, &replays);
+        if let Some(schedule) = &finding.schedule {
+            schedules.entry(converted.id.clone()).or_insert_with(|| schedule.text(&finding.message));
+        }
+        // Several places of one definition can be one error to whoever compares ids; people see all of them.
+        matches!(reporter.hear(converted, true), Heard::Shown | Heard::Again)
+    };
     // What is confirmed is shown at once: the rest may take a while.
     let mut shown: BTreeSet<String> = BTreeSet::new();
     let mut show = |finding: &Finding| {
-        if shown.len() >= SHOWN_MAX {
+        if shown.len() >= SHOWN_MAX || !hear(finding) {
             return;
         }
         let text = render::finding(&program.source, finding, ctx.color_stdout());
@@ -173,13 +196,13 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             shown.insert(finding.key());
         }
     };
-    let report = if args.paper {
+    let mut report = if args.paper {
         progress("abstract interleavings, as published");
         tool::paper_report(&program, config, args.max_states, &clock).0
     } else {
         analyze(&program, &options, &clock, &mut |event| match event {
             Progress::Phase(phase) => progress(phase),
-            Progress::Found(finding) if !args.json => show(finding),
+            Progress::Found(finding) if to_people => show(finding),
             Progress::Found(_) => {}
         })
     };
@@ -202,15 +225,16 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.schedules {
         store_schedules(folder, &report)?;
     }
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        let mut value = serde_json::to_value(&report)?;
-        if args.stats {
-            value["costs"] = serde_json::to_value(&costs)?;
+    report.findings.retain(|finding| hear(finding));
+    let harmless = report.findings.iter().filter(|finding| finding.benign).count() as u64;
+    reporter.analysis = Some(analysis(&report, harmless, schedules, &costs)?);
+    if to_people {
+        let mut out = std::io::stdout().lock();
+        if report.verdict == Verdict::Found && report.serious() == 0 {
+            writeln!(out, "{}: {}", report.file, reporter.summary())?;
+        } else {
+            write!(out, "{}", render::rest(&program.source, &report, &shown, ctx.color_stdout()))?;
         }
-        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
-    } else {
-        write!(out, "{}", render::rest(&program.source, &report, &shown, ctx.color_stdout()))?;
         if args.stats {
             write!(out, "{}", render::phases(&report))?;
             for cost in &costs {
@@ -230,12 +254,36 @@ fn scheme(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             }
         }
     }
+    let exit = reporter.finish(vec![file.display().to_string()])?;
     Ok(match &report.verdict {
         _ if clock.interrupted() => Exit::Status(130),
         // Suspects are no answer: whether they are real is unknown.
         Verdict::Unknown(_) => Exit::Trouble,
         Verdict::Clean(_) => Exit::Clean,
-        Verdict::Found => Exit::Found,
+        Verdict::Found => exit,
+    })
+}
+
+/// What the analysis says beyond its findings.
+fn analysis(
+    report: &Report,
+    harmless: u64,
+    schedules: BTreeMap<String, String>,
+    costs: &[tool::Cost],
+) -> anyhow::Result<Analysis> {
+    let (verdict, reason) = match &report.verdict {
+        Verdict::Clean(why) => ("clean", Some(why.clone())),
+        Verdict::Found => ("found", None),
+        Verdict::Unknown(why) => ("unknown", Some(why.clone())),
+    };
+    Ok(Analysis {
+        verdict: verdict.to_owned(),
+        reason,
+        harmless,
+        results: report.results.clone(),
+        schedules,
+        phases: report.phases.iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
+        costs: costs.iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
     })
 }
 
@@ -248,7 +296,7 @@ enum Loaded {
 }
 
 /// Even reading can be too much: the answer is then `unknown`, in the same words as later.
-fn stopped_early(file: &Path, reason: String, args: &Args, clock: &Clock) -> anyhow::Result<Exit> {
+fn stopped_early(file: &Path, reason: String, args: &Args, clock: &Clock, ctx: &Ctx) -> anyhow::Result<Exit> {
     let report = Report {
         file: file.display().to_string(),
         verdict: Verdict::Unknown(format!("while reading: {reason}")),
@@ -256,12 +304,12 @@ fn stopped_early(file: &Path, reason: String, args: &Args, clock: &Clock) -> any
         phases: Vec::new(),
         results: Vec::new(),
     };
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
-    } else {
-        writeln!(out, "{}", render::summary(&report))?;
+    let mut reporter = Reporter::new("scheme", &args.output, Stream::Stdout, ctx)?;
+    reporter.analysis = Some(analysis(&report, 0, BTreeMap::new(), &[])?);
+    if !reporter.silent {
+        writeln!(std::io::stdout(), "{}", render::summary(&report))?;
     }
+    reporter.finish(vec![report.file])?;
     Ok(if clock.interrupted() { Exit::Status(130) } else { Exit::Trouble })
 }
 

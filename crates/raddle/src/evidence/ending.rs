@@ -1,5 +1,7 @@
 //! How a run ended, as a finding: crashes with the stack of every thread, deadlocks with the stacks of their parties.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use raddle_findings::finding::Assertion;
 use raddle_findings::naming::Namer;
 use raddle_findings::{
@@ -85,7 +87,14 @@ fn waiting(thread: &CrashedThread, all: &[CrashedThread], namer: &mut Namer) -> 
                 place: Place::Thread { thread: Thread::at(child.name.clone()) },
             })
         }
-        _ => (object != 0).then(|| Object { what, ..namer.data(object) }),
+        Wait::Lock
+        | Wait::ReadLock
+        | Wait::Signal
+        | Wait::Semaphore
+        | Wait::Barrier
+        | Wait::Initialiser
+        | Wait::Futex
+        | Wait::Other => (object != 0).then(|| Object { what, ..namer.data(object) }),
     };
     let holder = holder.and_then(|index| all.iter().find(|other| other.index == index));
     let operation = if wait == Wait::Other { kind.word().to_owned() } else { String::new() };
@@ -103,6 +112,27 @@ fn wait_of(kind: StepKind) -> (Wait, What) {
         StepKind::BarrierEnter | StepKind::BarrierExit => (Wait::Barrier, What::Barrier),
         StepKind::OncePassed | StepKind::OnceBegin => (Wait::Initialiser, What::Once),
         StepKind::FutexWait => (Wait::Futex, What::Futex),
-        _ => (Wait::Other, What::Other),
+        StepKind::Fork
+        | StepKind::Start
+        | StepKind::End
+        | StepKind::Detach
+        | StepKind::Cancel
+        | StepKind::Unlock
+        | StepKind::Signal
+        | StepKind::Broadcast
+        | StepKind::SemPost
+        | StepKind::OnceEnd
+        | StepKind::Load
+        | StepKind::Store
+        | StepKind::Rmw
+        | StepKind::Fence
+        | StepKind::FutexWake
+        | StepKind::Acquire
+        | StepKind::Release
+        | StepKind::Custom
+        | StepKind::Read
+        | StepKind::Write
+        | StepKind::Syscall
+        | StepKind::Handler => (Wait::Other, What::Other),
     }
 }

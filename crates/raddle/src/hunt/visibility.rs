@@ -3,26 +3,19 @@
 
 use raddle_findings::finding::Frame;
 use raddle_findings::{Basis, Finding, Invisible, InvisibleKind};
-use raddle_probe::visibility::{Cause, CodeAddress, Kind, Observer, Party, Place, Strength, Visibility};
+use raddle_probe::visibility::{Cause, CodeAddress, Kind, Party, Place, Strength, Visibility};
 use raddle_trace::tables::Module;
 use std::path::Path;
 
 /// The files of one process, looked into when the first finding asks for it.
 pub struct Sight {
-    observer: Observer,
     modules: Vec<Module>,
     visibility: Option<Visibility>,
 }
 
 impl Sight {
-    /// What a detector that runs inside the program sees.
-    pub fn of_detector(modules: &[Module]) -> Sight {
-        Sight { observer: Observer::Detector, modules: modules.to_vec(), visibility: None }
-    }
-
-    /// What a trace holds.
-    pub fn of_trace(modules: &[Module]) -> Sight {
-        Sight { observer: Observer::Recorder, modules: modules.to_vec(), visibility: None }
+    pub fn of(modules: &[Module]) -> Sight {
+        Sight { modules: modules.to_vec(), visibility: None }
     }
 
     /// Takes note of libraries that were loaded since.
@@ -42,7 +35,7 @@ impl Sight {
             let paths: Vec<&str> = self.modules.iter().map(|module| module.path.as_str()).collect();
             Visibility::read(&paths)
         });
-        let cause = visibility.cause([&parties[0], &parties[1]], self.observer);
+        let cause = visibility.cause([&parties[0], &parties[1]]);
         for place in cause.iter().flat_map(convincing) {
             let place = told(place);
             if !invisible.contains(&place) {

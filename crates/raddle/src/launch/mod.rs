@@ -15,6 +15,7 @@ pub mod inspect;
 pub mod outcomes;
 pub mod process;
 pub mod recording;
+pub mod searching;
 pub mod server;
 pub mod shared_sites;
 pub mod shrinking;

@@ -14,6 +14,7 @@ use raddle_findings::basis::Ended;
 use raddle_findings::naming::Namer;
 use raddle_findings::{Action, Attempt, Basis, Detail, Finding, Frame, Kind, Party, Store, Thread, Wait};
 use raddle_trace::crash::End;
+use raddle_trace::region::RegionConfig;
 use raddle_trace::schedule::Schedule;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -53,10 +54,11 @@ pub struct Explored {
     pub switches: Option<(usize, usize)>,
 }
 
-/// What a group of runs is as a finding. `None`: it is no error of the program.
+/// What a group of runs is as a finding; `again` repeats the first of them. `None`: it is no error of the program.
 pub fn explored(
     plan: &Plan<'_>,
     group: &Group<'_>,
+    again: &RegionConfig,
     store: Option<&Store>,
     runs: u64,
     stop: &AtomicBool,
@@ -71,7 +73,7 @@ pub fn explored(
         Ending::Stuck(_) | Ending::TimedOut(_) | Ending::TooManyThreads => return Ok(None),
     };
     let kept = match store {
-        Some(_) => shrinking::keep(plan, group.seen.first_seed, group.observation, "", stop)?,
+        Some(_) => shrinking::keep(plan, again, group.observation, "", stop)?,
         None => None,
     };
     let mut finding = match (&kept, kind, group.ending) {

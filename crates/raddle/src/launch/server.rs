@@ -72,6 +72,11 @@ impl ForkServer {
         self.region.rewrite_blob(bytes)
     }
 
+    /// The journal of the last run as it was written.
+    pub fn journal_bytes(&self) -> Vec<u8> {
+        self.region.journal()
+    }
+
     /// Turns of the last run, if the configuration asks for a journal.
     pub fn journal(&self) -> Journal {
         Journal::read(&self.region.journal())

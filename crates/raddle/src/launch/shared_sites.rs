@@ -3,12 +3,15 @@
 //! Whether memory is shared is known only after the fact, so a run is recorded first. What is kept are the places in the
 //! code that made such accesses, not the addresses: places are the same in every run.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::{Launch, Streams, exploring, process, steering};
 use raddle_trace::collector::Collector;
 use raddle_trace::event::Op;
 use raddle_trace::file::meta::ProgramInfo;
 use raddle_trace::ids::{LocationIx, ThreadIx};
 use raddle_trace::journal::place;
+use raddle_trace::ops_about;
 use raddle_trace::region::{Region, RegionConfig};
 use raddle_trace::schedule::Visible;
 use raddle_trace::source::EventSource;
@@ -91,7 +94,12 @@ fn shared_sites(source: &mut dyn EventSource) -> anyhow::Result<Vec<String>> {
             let (address, bytes, writes) = match event.op {
                 Op::Read { addr, size, .. } => (addr.0, u64::from(size), false),
                 Op::Write { addr, size, .. } => (addr.0, u64::from(size), true),
-                _ => continue,
+                Op::Atomic { .. }
+                | Op::Fence { .. }
+                | Op::Alloc { .. }
+                | Op::Free { .. }
+                | Op::Lost { .. }
+                | ops_about!(Sync) => continue,
             };
             let end = address + bytes.clamp(1, RANGE_BYTES_MAX) - 1;
             for granule in address / GRANULE_BYTES..=end / GRANULE_BYTES {

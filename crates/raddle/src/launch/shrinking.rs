@@ -30,15 +30,15 @@ pub struct Kept {
     pub modules: Vec<Module>,
 }
 
-/// Repeats the run with this seed and makes a schedule of it. `None`: it did not show the same again.
+/// Repeats a run, with a journal, and makes a schedule of it. `None`: it did not show the same again.
 pub fn keep(
     plan: &Plan<'_>,
-    seed: u64,
+    again: &RegionConfig,
     wanted: &Observation,
     about: &str,
     stop: &AtomicBool,
 ) -> anyhow::Result<Option<Kept>> {
-    let found = steering::run_journaled(plan.launch, &plan.journaled(seed), plan.timeout)?;
+    let found = steering::run_journaled(plan.launch, again, plan.timeout)?;
     let shows = |run: &Journaled| {
         run.steered.crash_place == wanted.place
             && observation(&run.steered, Vec::new()).ending == wanted.ending

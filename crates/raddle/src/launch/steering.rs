@@ -1,5 +1,7 @@
 //! Running a program with its threads steered: under a strategy, or along a schedule.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::{Launch, Streams};
 use crate::compiler::Refusal;
 use crate::interrupt;
@@ -259,6 +261,18 @@ pub fn run_journaled(launch: &Launch, config: &RegionConfig, timeout: Duration) 
     let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
     let stdout = read_output(&mut output)?;
     Ok(Journaled { steered, stdout, journal: Journal::read(&region.journal()), modules: modules(&region) })
+}
+
+/// The same with the journal as it was written.
+pub fn run_with_journal(
+    launch: &Launch,
+    config: &RegionConfig,
+    timeout: Duration,
+) -> anyhow::Result<(Steered, Vec<u8>, Vec<u8>)> {
+    let region = create(config)?;
+    let mut output = tempfile::tempfile()?;
+    let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
+    Ok((steered, read_output(&mut output)?, region.journal()))
 }
 
 /// The program's modules, as traces have them.

@@ -41,7 +41,11 @@ fn object(report: &RawReport, namer: &mut Namer) -> Object {
     let what = match report.kind {
         ReportKind::DataRace | ReportKind::UseAfterFree | ReportKind::ThreadLeak => What::Memory,
         ReportKind::ReadUnlockNotHeld => What::Rwlock,
-        _ => What::Mutex,
+        ReportKind::LockOrder
+        | ReportKind::UnlockNotHeld
+        | ReportKind::DoubleLock
+        | ReportKind::DestroyedHeld
+        | ReportKind::Unknown(_) => What::Mutex,
     };
     match &report.block {
         Some(block) => {

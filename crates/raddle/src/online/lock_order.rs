@@ -53,14 +53,22 @@ fn without_crowds(dependencies: &[RawDependency]) -> Vec<&RawDependency> {
         .collect()
 }
 
+/// The spawn path of the thread, as every command calls it; its number where the path is not known.
+fn path(raw: &RawDependency) -> String {
+    if raw.thread != 0 && raw.ordinals.is_empty() {
+        return format!("#{}", raw.thread);
+    }
+    let steps = raw.ordinals.iter().rev().map(|ordinal| format!(".{ordinal}"));
+    format!("1{}", steps.collect::<String>())
+}
+
 fn finding(cycle: &[&RawDependency], namer: &mut Namer) -> Finding {
     let mutex = |namer: &mut Namer, address: u64| Object { what: What::Mutex, ..namer.data(address) };
     let mut parties = Vec::new();
     for raw in cycle {
         let stack = namer.stack(&raw.frames);
         let outermost = stack.iter().rev().find(|frame| !frame.library && frame.function.is_some());
-        // The dependencies know a thread by its number; what it runs tells more.
-        let path = if raw.thread == 0 { "1".to_owned() } else { format!("#{}", raw.thread) };
+        let path = path(raw);
         let thread = Thread { entry: outermost.and_then(|frame| frame.function.clone()), ..Thread::at(path) };
         let action = Action::Acquires { object: Some(mutex(namer, raw.wanted.object)), read: raw.read };
         let mut party = Party::new(thread, action, stack);

@@ -1,0 +1,202 @@
+//! Golden output: beside every corpus program with findings lies what Raddle says about it, as text (`NAME.golden.txt`), JSON
+//! (`NAME.golden.json`) and SARIF (`NAME.golden.sarif`). `cargo xtask corpus --bless` writes the files anew, and the difference is read
+//! like any other change.
+//!
+//! Which of two racing threads comes first, and so which of several pairs of accesses is seen, is chance in a free run. Golden output
+//! is that of a hunt whose recorded run a seed decides ([`SEEDED`]): one program, one seed, one text.
+//!
+//! What differs between machines and runs without meaning anything is taken out before: folders, addresses, offsets in modules,
+//! numbers of events, everything about frames of libraries, and why attempts to stop both threads at once have failed. Ids
+//! stay: that they are the same everywhere is their purpose.
+
+use super::manifest::{Case, Verdict};
+use super::run::Runner;
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// What to do with golden files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Golden {
+    /// Places and columns are those of the compiler that the files were made with; with another one they say nothing.
+    Ignore,
+    Compare,
+    Bless,
+}
+
+/// How the run is recorded whose findings are golden.
+pub(super) const SEEDED: [&str; 4] = ["--strategy", "random", "--seed", "1"];
+
+const ENDINGS: [&str; 3] = ["golden.txt", "golden.json", "golden.sarif"];
+
+impl Runner {
+    /// Hunts in a program that was built into this folder, compares what `raddle report` makes of the findings with the golden
+    /// files of the case, or writes those.
+    pub(super) fn golden(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
+        if golden == Golden::Ignore || case.predict == [Verdict::Clean] {
+            return Ok(());
+        }
+        // Where something else than the seed has a say, there is no one text to compare with.
+        let now = match super::known_failures(&self.corpus, "golden")?.contains_key(&case.name) {
+            true => [None, None, None],
+            false => {
+                let findings = folder.join("golden.json");
+                let options = ["--keep", "golden", "--output", "golden.json"];
+                self.limited(self.hunt_command(case, folder, &[options, SEEDED].concat()), case)?;
+                self.rendered(&findings)?
+            }
+        };
+        for (ending, text) in ENDINGS.into_iter().zip(now) {
+            let path = case.beside(ending);
+            let before = std::fs::read_to_string(&path).ok();
+            match (golden, &text) {
+                _ if before == text => {}
+                (Golden::Bless, Some(text)) => std::fs::write(&path, text)?,
+                (Golden::Bless, None) => std::fs::remove_file(&path)?,
+                _ => bail!(
+                    "{} differs; `cargo xtask corpus --bless` writes it anew\n{}",
+                    path.display(),
+                    difference(before.as_deref().unwrap_or(""), text.as_deref().unwrap_or(""))
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// Text, JSON and SARIF of a findings file, normalised. `None`: it has no findings.
+    fn rendered(&self, findings: &Path) -> anyhow::Result<[Option<String>; 3]> {
+        let sarif = findings.with_extension("sarif");
+        let corpus = self.corpus.canonicalize()?;
+        let report = |options: &[&str]| -> anyhow::Result<String> {
+            let mut command = Command::new(&self.raddle);
+            command.args(["--quiet", "--color", "never", "report"]).args(options).arg("--sarif").arg(&sarif);
+            let output = command.arg(findings).current_dir(&corpus).output()?;
+            Ok(String::from_utf8(output.stdout)?)
+        };
+        let (text, json) = (report(&[])?, report(&["--json"])?);
+        let mut json: Value = serde_json::from_str(&json).context("raddle report --json")?;
+        if json["findings"].as_array().is_none_or(Vec::is_empty) {
+            return Ok([None, None, None]);
+        }
+        let mut sarif: Value = serde_json::from_str(&std::fs::read_to_string(&sarif)?)?;
+        let folders = [self.corpus.display().to_string(), corpus.display().to_string()];
+        normalise(&mut json, &folders);
+        normalise(&mut sarif, &folders);
+        let lines: Vec<String> =
+            text.lines().filter(|line| !is_attempt(line)).map(|line| plain(line, &folders)).collect();
+        let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
+        Ok([Some(lines.join("\n") + "\n"), Some(pretty(&json)?), Some(pretty(&sarif)?)])
+    }
+}
+
+/// Notes about attempts are told differently each time: how far a replay came is chance.
+fn is_attempt(line: &str) -> bool {
+    ["= note: the replay ", "= note: in the replay ", "= note: not replayed"]
+        .iter()
+        .any(|note| line.contains(note))
+}
+
+/// Takes out of a value what differs without meaning anything.
+fn normalise(value: &mut Value, folders: &[String]) {
+    match value {
+        Value::String(text) => *text = plain(text, folders),
+        Value::Array(items) => {
+            items.retain(|item| !item.as_str().is_some_and(|note| is_attempt(&format!("= note: {note}"))));
+            items.iter_mut().for_each(|item| normalise(item, folders));
+            items.dedup_by(|a, b| is_library(a) && is_library(b));
+        }
+        Value::Object(members) => {
+            if members.get("library") == Some(&Value::Bool(true)) {
+                members.retain(|name, _| name == "library");
+            }
+            if members.get("in").and_then(Value::as_str) == Some("global") {
+                members.remove("offset");
+            }
+            for chance in ["address", "events", "attempts", "semanticVersion", "raddle"] {
+                members.remove(chance);
+            }
+            // A place of SARIF outside of the corpus is one of a library.
+            let foreign = |member: &Value| {
+                member["artifactLocation"]["uri"]
+                    .as_str()
+                    .is_some_and(|uri| !folders.iter().any(|folder| Path::new(folder).join(uri).exists()))
+            };
+            if members.values().any(foreign) {
+                members.clear();
+                members.insert("library".into(), true.into());
+            }
+            members.values_mut().for_each(|member| normalise(member, folders));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Is this a frame of a library, or a step of a thread flow there?
+fn is_library(value: &Value) -> bool {
+    value["library"] == true || value["location"]["library"] == true
+}
+
+/// A line without folders, addresses, and numbers of frames.
+fn plain(line: &str, folders: &[String]) -> String {
+    let mut line = line.to_owned();
+    for folder in folders {
+        line = line.replace(folder.as_str(), "corpus");
+    }
+    let mut text = String::new();
+    let mut rest = line.as_str();
+    while let Some(at) = rest.find("0x") {
+        text.push_str(&rest[..at]);
+        text.push_str("0xN");
+        rest = rest[at + 2..].trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    }
+    text.push_str(rest);
+    let body = text.trim_start();
+    let margin = &text[..text.len() - body.len()];
+    match body.strip_prefix('#').map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit())) {
+        Some(call) => format!("{margin}#{call}"),
+        None if body.starts_with("... ") && body.contains("library frame") => {
+            format!("{margin}... library frames")
+        }
+        None => text,
+    }
+}
+
+/// The first lines that differ.
+fn difference(before: &str, now: &str) -> String {
+    let (mut old, mut new) = (before.lines(), now.lines());
+    for number in 1.. {
+        match (old.next(), new.next()) {
+            (None, None) => break,
+            (a, b) if a == b => {}
+            (a, b) => {
+                return format!("line {number}:\n- {}\n+ {}", a.unwrap_or("(end)"), b.unwrap_or("(end)"));
+            }
+        }
+    }
+    "they differ in nothing but ends of lines".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_nothing_is_taken_out() {
+        let folders = ["/home/me/corpus".to_owned()];
+        assert_eq!(plain("  #12 f at /home/me/corpus/a.c:3", &folders), "  # f at corpus/a.c:3");
+        assert_eq!(plain("  ... 4 library frames", &folders), "  ... library frames");
+        assert_eq!(plain("at x+0x1f, 0xa", &folders), "at x+0xN, 0xN");
+        let mut value = serde_json::json!([
+            {"library": true, "line": 1}, {"library": true, "line": 2}, {"function": "f", "line": 3}
+        ]);
+        normalise(&mut value, &folders);
+        assert_eq!(value, serde_json::json!([{"library": true}, {"function": "f", "line": 3}]));
+    }
+
+    #[test]
+    fn differences_have_a_line() {
+        assert_eq!(difference("a\nb\n", "a\nc\n"), "line 2:\n- b\n+ c");
+        assert_eq!(difference("a\n", ""), "line 1:\n- a\n+ (end)");
+    }
+}
