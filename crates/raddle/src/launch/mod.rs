@@ -13,6 +13,7 @@ pub mod identity;
 pub mod input;
 pub mod inspect;
 pub mod outcomes;
+pub mod patience;
 pub mod process;
 pub mod recording;
 pub mod searching;

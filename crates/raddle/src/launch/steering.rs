@@ -2,6 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+use super::patience::Patience;
 use super::{Launch, Streams};
 use crate::compiler::Refusal;
 use crate::interrupt;
@@ -17,7 +18,7 @@ use raddle_wire::step::{self, StepWord};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A thread's part in how a steered run ended.
 #[derive(Clone, Debug)]
@@ -343,18 +344,18 @@ fn run_in(
     }
     super::process::die_with_us(&mut command);
     let mut child = launch.spawn(&mut command)?;
-    let started = Instant::now();
+    let mut patience = Patience::new(timeout);
     let mut pause = Duration::from_micros(200);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        if started.elapsed() > timeout + REPORT_TIMEOUT || interrupt::signal().is_some() {
+        if patience.is_over(child.id(), REPORT_TIMEOUT) || interrupt::signal().is_some() {
             let _ = child.kill();
             let _ = child.wait();
             break None;
         }
-        if started.elapsed() > timeout {
+        if patience.is_over(child.id(), Duration::ZERO) {
             region.header().report.store(1, Ordering::Release);
         }
         std::thread::sleep(pause);
