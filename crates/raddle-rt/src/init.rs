@@ -66,6 +66,7 @@ fn attach(path: &core::ffi::CStr) {
 /// What is the same for every run of the program.
 fn prepare(header: &'static Header) {
     interpose::system::find_all();
+    interpose::layout::check();
     if header.processor != 0 {
         real::stay_on(header.processor - 1);
     }

@@ -3,7 +3,7 @@
 use crate::arch::mutex as layout;
 use crate::steer::{self, Detail, Patience, Request};
 use crate::thread::{self, Thread};
-use crate::{export_with_pc, observe, real_fn};
+use crate::{export_with_pc, observe, real, real_fn};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_sched::dependence::{GIVES_UP, REENTERS};
@@ -218,6 +218,39 @@ pub fn rehearse() {
         c::pthread_mutex_trylock(m);
         c::pthread_mutex_unlock(m);
     }
+}
+
+/// Does the C library keep a mutex's holder, depth and kind where [`layout::Mutex`] says?
+pub fn is_laid_out_as_expected() -> bool {
+    let kinds = [
+        (libc::PTHREAD_MUTEX_NORMAL, libc::PTHREAD_MUTEX_STALLED, 0, 1),
+        (libc::PTHREAD_MUTEX_ERRORCHECK, libc::PTHREAD_MUTEX_STALLED, layout::ERRORCHECK, 1),
+        (libc::PTHREAD_MUTEX_RECURSIVE, libc::PTHREAD_MUTEX_ROBUST, layout::RECURSIVE | layout::ROBUST, 2),
+    ];
+    let tid = real::gettid();
+    kinds.into_iter().all(|(kind, robustness, bits, depth)| {
+        let mut room = [0u64; 8];
+        let m: *mut Mutex = (&raw mut room).cast();
+        // SAFETY: all fields may be zero; it is initialised before it is used. The mutex is ours, and given back as often as it was taken.
+        unsafe {
+            let mut attributes: libc::pthread_mutexattr_t = core::mem::zeroed();
+            libc::pthread_mutexattr_init(&raw mut attributes);
+            libc::pthread_mutexattr_settype(&raw mut attributes, kind);
+            libc::pthread_mutexattr_setrobust(&raw mut attributes, robustness);
+            c::pthread_mutex_init(m, (&raw const attributes).cast());
+            libc::pthread_mutexattr_destroy(&raw mut attributes);
+            let taken = (0..depth).all(|_| c::pthread_mutex_trylock(m) == 0);
+            let held = layout::holder(m as usize) == tid;
+            let counted = depth == 1 || self::depth(m) == depth;
+            let is_kind = (*m).kind.load(Ordering::Relaxed) & (layout::KIND_MASK | layout::ROBUST) == bits;
+            (0..depth).for_each(|_| {
+                c::pthread_mutex_unlock(m);
+            });
+            let is_free = layout::holder(m as usize) == 0;
+            c::pthread_mutex_destroy(m);
+            taken && held && counted && is_kind && is_free
+        }
+    })
 }
 
 /// The real unlock, for the wait on a condition variable.

@@ -103,6 +103,15 @@ fn decide(thread: &Thread, pc: u64, control: usize, done: impl Fn() -> bool) -> 
 /// glibc's value of a finished `pthread_once_t`.
 const ONCE_DONE: u32 = 2;
 
+/// Does the C library say that an initialiser has run as [`ONCE_DONE`] says?
+pub fn is_laid_out_as_expected() -> bool {
+    extern "C" fn nothing() {}
+    let control = AtomicU32::new(0);
+    // SAFETY: the control word is ours and starts out as zero, as one must.
+    unsafe { c::pthread_once((&raw const control).cast_mut(), nothing) };
+    control.load(Ordering::Relaxed) & 3 == ONCE_DONE
+}
+
 pub extern "C" fn once(control: *mut AtomicU32, routine: extern "C" fn()) -> c_int {
     let Some(thread) = thread::observed() else {
         // SAFETY: as the program asks.

@@ -2,7 +2,7 @@
 
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread};
-use crate::{export_with_pc, observe, real_fn};
+use crate::{export_with_pc, observe, real, real_fn};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 use raddle_wire::record::lock as bits;
@@ -178,6 +178,20 @@ const WRITER_OFFSET: usize = 24;
 unsafe fn writer<'a>(l: *mut c_void) -> &'a AtomicU32 {
     // SAFETY: by contract.
     unsafe { &*l.cast::<u8>().add(WRITER_OFFSET).cast::<AtomicU32>() }
+}
+
+/// Does the C library keep the writer where [`WRITER_OFFSET`] says?
+pub fn is_laid_out_as_expected() -> bool {
+    // A lock of zeroes is an initialised one; 64 bytes hold it.
+    let mut room = [0u64; 8];
+    let l: *mut c_void = (&raw mut room).cast();
+    // SAFETY: the lock is ours.
+    unsafe {
+        let taken = c::pthread_rwlock_trywrlock(l) == 0;
+        let held = writer(l).load(Ordering::Relaxed) == real::gettid();
+        c::pthread_rwlock_unlock(l);
+        taken && held && writer(l).load(Ordering::Relaxed) == 0
+    }
 }
 
 extern "C" fn init(l: *mut c_void, attr: *const c_void) -> c_int {
