@@ -3,6 +3,7 @@
 
 pub mod explain;
 pub mod listing;
+pub mod markdown;
 pub mod page;
 pub mod picture;
 pub mod sources;
@@ -14,6 +15,7 @@ pub mod wording;
 
 pub use explain::{explain, grades};
 pub use listing::list;
+pub use markdown::markdown;
 pub use page::{Page, Shown};
 pub use sources::Sources;
 pub use stack::call;

@@ -15,8 +15,9 @@ mod online;
 mod output;
 mod pictures;
 mod runtime_files;
+mod settings;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::{Command, Ctx, Exit};
 
 /// Finds concurrency errors in real programs and hands over, for each one, a schedule that makes it happen again.
@@ -38,7 +39,43 @@ struct Cli {
 
 /// All that the command line takes, for those who describe it.
 fn command_line() -> clap::Command {
-    Cli::command()
+    flowing(Cli::command())
+}
+
+/// The same with the paragraphs of its descriptions as one line each, so that they are broken where the terminal ends and not where the
+/// source does. Lines that are indented, such as examples, stay as they are.
+fn flowing(command: clap::Command) -> clap::Command {
+    let about = command.get_long_about().map(|about| paragraphs(&about.to_string()));
+    let command = match about {
+        Some(about) => command.long_about(about),
+        None => command,
+    };
+    command.mut_subcommands(flowing)
+}
+
+fn paragraphs(text: &str) -> String {
+    let mut flowed = String::with_capacity(text.len());
+    let mut open = false;
+    for line in text.lines() {
+        let is_prose = !line.is_empty() && !line.starts_with(char::is_whitespace);
+        match (open && is_prose, flowed.is_empty()) {
+            (true, _) => flowed.push(' '),
+            (false, false) => flowed.push('\n'),
+            (false, true) => {}
+        }
+        flowed.push_str(line);
+        open = is_prose && !line.ends_with(':');
+    }
+    flowed
+}
+
+/// What the user says, completed by the project's settings.
+fn parse() -> anyhow::Result<Cli> {
+    let words: Vec<_> = std::env::args_os().collect();
+    let line = command_line();
+    let matches = line.clone().get_matches_from(&words);
+    let complete = settings::complete(&line, words, &matches)?;
+    Ok(Cli::from_arg_matches(&line.get_matches_from(complete)).unwrap_or_else(|error| error.exit()))
 }
 
 fn main() -> std::process::ExitCode {
@@ -59,7 +96,13 @@ fn main() -> std::process::ExitCode {
         eprintln!("raddle: error: cannot start {}: {error}", rustc.get_program().to_string_lossy());
         return Exit::Trouble.into();
     }
-    let cli = Cli::parse();
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            eprintln!("raddle: error: {error:#}");
+            return Exit::Trouble.into();
+        }
+    };
     let ctx = Ctx { quiet: cli.quiet, verbose: cli.verbose, color: cli.color };
     let result = commands::dispatch(cli.command, &ctx);
     standard_output::flush();
@@ -69,5 +112,22 @@ fn main() -> std::process::ExitCode {
             eprintln!("raddle: error: {error:#}");
             Exit::Trouble.into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_flows_and_examples_stay() {
+        let text = "Runs a program and\nreports.\n\nMore of\nit.\n\nExamples:\n  raddle run a.c\n  raddle run b.c\nLast\nword.";
+        let expected = "Runs a program and reports.\n\nMore of it.\n\nExamples:\n  raddle run a.c\n  raddle run b.c\nLast word.";
+        assert_eq!(paragraphs(text), expected);
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command_line().debug_assert();
     }
 }

@@ -85,6 +85,13 @@ pub struct Args {
     told: DetectorOptions,
 }
 
+impl Args {
+    /// Where findings go, for a command that hunts as part of its own work.
+    pub fn output(&mut self) -> &mut OutputArgs {
+        &mut self.output
+    }
+}
+
 /// Under what the runs after the first are recorded, in turn.
 const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Pct { depth: 3 }, Strategy::RoundRobin];
 

@@ -3,6 +3,7 @@
 pub mod aspects;
 pub mod cargo;
 pub mod cc;
+pub mod ci;
 pub mod clean;
 pub mod completions;
 pub mod coverage;
@@ -168,6 +169,7 @@ pub enum Command {
     Aspects(aspects::Args),
     Cargo(cargo::Args),
     Cc(cc::Args),
+    Ci(ci::Args),
     #[command(name = "c++")]
     Cxx(cc::Args),
     Clean(clean::Args),
@@ -194,6 +196,7 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
         Command::Cargo(args) => cargo::run(args, ctx),
         Command::Cc(args) => cc::run(Language::C, args),
         Command::Cxx(args) => cc::run(Language::Cxx, args),
+        Command::Ci(args) => ci::run(args, ctx),
         Command::Clean(args) => clean::run(args, ctx),
         Command::Completions(args) => completions::run(&args),
         Command::Csp(args) => csp::run(args, ctx),
