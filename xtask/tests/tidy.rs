@@ -31,6 +31,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("threads", "how a thread begins and ends"),
     ("interpose", "the C library's functions"),
     ("abi", "the compilers' interface"),
+    ("standalone", "a program that puts `raddle` in front of itself"),
     ("init", "start-up"),
 ];
 

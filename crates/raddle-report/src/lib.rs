@@ -19,6 +19,6 @@ pub use markdown::markdown;
 pub use page::{Page, Shown};
 pub use sources::Sources;
 pub use stack::call;
-pub use summary::Summary;
+pub use summary::{AFTER_NOTHING, Summary};
 pub use terminal::{Style, render};
 pub use wording::English;

@@ -43,6 +43,9 @@ impl Summary<'_> {
     }
 }
 
+/// What to try after a hunt that found nothing.
+pub const AFTER_NOTHING: &str = "to look further: `--runs 5` hunts in more runs, `raddle explore` tries many schedules, `raddle run --weak` weak memory";
+
 fn grades(list: &[Finding]) -> Vec<String> {
     let count = |grade| list.iter().filter(|finding| finding.grade() == grade).count();
     let counted = Grade::ALL.into_iter().map(|grade| (count(grade), grade.name()));

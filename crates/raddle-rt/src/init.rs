@@ -5,8 +5,8 @@
 //! functions come first.
 
 use crate::steer::server;
-use crate::{arena, interpose, message, real, run, shadow, steer, thread, threads};
-use core::ffi::{c_int, c_void};
+use crate::{arena, interpose, message, real, run, shadow, standalone, steer, thread, threads};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 use raddle_wire::region::{ENV_REGION, Header, option, state};
 
@@ -124,10 +124,14 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
 }
 
 /// Runs before the constructors of the program and of the compilers' modules.
-extern "C" fn constructor(_argc: c_int, _argv: usize, _envp: usize) {
+extern "C" fn constructor(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
+    // Only a program that carries the runtime reports by itself, not what it was loaded into.
+    if real::environment(c_region_name()).is_none() && !is_second() {
+        standalone::become_raddle(argc, argv, envp);
+    }
     start();
 }
 
 #[used]
 #[unsafe(link_section = ".init_array.00001")]
-static CONSTRUCTOR: extern "C" fn(c_int, usize, usize) = constructor;
+static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;

@@ -39,6 +39,7 @@ pub mod run;
 pub mod segment;
 pub mod shadow;
 pub mod spin;
+mod standalone;
 pub mod steer;
 pub mod stripe;
 pub mod thread;

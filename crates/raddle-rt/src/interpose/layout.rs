@@ -9,17 +9,15 @@ use crate::message;
 
 /// Ends the program with a sentence if the C library is not laid out as expected.
 pub fn check() {
-    let looks: [(&str, fn() -> bool); 3] = [
-        ("pthread_mutex_t", mutex::is_laid_out_as_expected),
-        ("pthread_rwlock_t", rwlock::is_laid_out_as_expected),
-        ("pthread_once_t", once::is_laid_out_as_expected),
+    let misread = [
+        ("pthread_mutex_t", mutex::is_laid_out_as_expected()),
+        ("pthread_rwlock_t", rwlock::is_laid_out_as_expected()),
+        ("pthread_once_t", once::is_laid_out_as_expected()),
     ];
-    for (object, is_as_expected) in looks {
-        if !is_as_expected() {
-            message::fatal(format_args!(
-                "this C library keeps what a {object} is in places that raddle does not know; raddle needs glibc 2.34 or newer, \
-                 and a library that stands in for its locks (LD_PRELOAD) has to be left out"
-            ));
-        }
+    if let Some((object, _)) = misread.into_iter().find(|(_, is_as_expected)| !is_as_expected) {
+        message::fatal(format_args!(
+            "this C library keeps what a {object} is in places that raddle does not know; raddle needs glibc 2.34 or newer, \
+             and a library that stands in for its locks (LD_PRELOAD) has to be left out"
+        ));
     }
 }

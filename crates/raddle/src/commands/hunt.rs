@@ -151,6 +151,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
     }
     let interrupted = hunted_signal.or_else(interrupt::signal);
+    if reporter.shown.is_empty() && interrupted.is_none() && !ctx.quiet {
+        eprintln!("raddle: {}", raddle_report::AFTER_NOTHING);
+    }
     let exit = reporter.finish(launch.words())?;
     if let (Some(signal), Exit::Clean) = (interrupted, exit) {
         return Ok(Exit::Status(interrupt::status(signal)));

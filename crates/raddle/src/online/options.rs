@@ -73,6 +73,8 @@ const IGNORED: &[&str] = &[
     "second_deadlock_stack",
     "shared_ptr_interceptor",
     "stack_trace_format",
+    // The program's runtime has done what it asks for.
+    "standalone",
     "stop_on_start",
     "suppress_equal_addresses",
     "suppress_equal_stacks",
