@@ -287,3 +287,35 @@ fn an_empty_cell_is_claimed_by_one_thread_at_a_time() {
         assert!(here.contains(&1) && here.contains(&2), "round {round}: {here:?}");
     }
 }
+
+/// Another thread's access comes between the look at an empty cell and the taking of a place: the look is made again, and sees it.
+#[test]
+fn a_place_that_was_taken_meanwhile_is_looked_at_again() {
+    for (between, raced) in
+        [(0xff, true), (0xff | READ, true), (0x0f, true), (0xff | ATOMIC, true), (0, false)]
+    {
+        let cell = Cell::new();
+        let new = |slot: u8, what: u32| Segment { slot, epoch: 1 }.name() | what;
+        let mut clock = Box::new(Clock::EMPTY);
+        clock.times[1] = 1;
+        let own = new(1, 0xff);
+        let mut look = race::look(&clock, &cell, own, || 0);
+        assert!(look.fresh && look.race == 0, "the cell is empty");
+        if between != 0 {
+            cell.set(look.place, new(2, between));
+        }
+        race::put(&clock, &cell, own, &mut look, || 0);
+        assert_eq!(look.race != 0, raced, "{between:#x}");
+        let here: Vec<u32> = (0..ENTRIES).map(|place| cell.entry(place)).collect();
+        assert!(here.contains(&own), "{between:#x}: {here:x?}");
+        assert!(between == 0 || here.contains(&new(2, between)), "{between:#x}: nothing is lost: {here:x?}");
+    }
+    // It was an access of one's own segment, from a signal handler: once is enough.
+    let cell = Cell::new();
+    let clock = Box::new(Clock::EMPTY);
+    let own = Segment { slot: 1, epoch: 1 }.name() | 0xff;
+    let mut look = race::look(&clock, &cell, own, || 0);
+    cell.set(look.place, own);
+    race::put(&clock, &cell, own, &mut look, || 0);
+    assert_eq!((0..ENTRIES).filter(|&place| cell.entry(place) != 0).count(), 1);
+}
