@@ -113,7 +113,8 @@ fn folded(list: &[String]) -> Vec<String> {
     out
 }
 
-fn folded_trace(events: &EventTable, list: &[EventId]) -> String {
+/// A trace with its repetitions written once.
+pub fn folded_trace(events: &EventTable, list: &[EventId]) -> String {
     format!("<{}>", folded(&names(events, list)).join(", "))
 }
 
@@ -291,6 +292,7 @@ pub fn outcome_json(events: &EventTable, outcome: &Outcome) -> Value {
             "state_bytes": s.state_bytes,
             "memory_bytes_max": s.memory_bytes_max,
             "spilled_bytes": s.spilled_bytes,
+            "by_neighbours": s.by_neighbours,
             "compile_seconds": s.compile_time.as_secs_f64(),
             "explore_seconds": s.explore_time.as_secs_f64(),
         },
