@@ -358,7 +358,7 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
     let _ = writeln!(
         out,
         "<title>{}</title>",
-        escaped(&format!("{} {sentence}", trace(events, &counterexample.trace)))
+        escaped(&format!("{} {sentence}", folded_trace(events, &counterexample.trace)))
     );
     let _ = writeln!(out, r##"<rect width="100%" height="100%" fill="#ffffff"/>"##);
     let _ = writeln!(out, r#"<text x="12" y="24" font-size="14">{}</text>"#, escaped(&head));
