@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<(), String> {
     let [kind, size, rest @ ..] = args else { return Err("which model, and how large?".into()) };
     let size: usize = size.parse().map_err(|_| format!("{size} is not a number"))?;
-    let mut options = CheckOptions::default();
+    let mut options = CheckOptions { every_state: true, ..CheckOptions::default() };
     let (mut left_handed, mut por, mut repeat) = (false, false, 1);
     let mut rest = rest.iter();
     while let Some(flag) = rest.next() {

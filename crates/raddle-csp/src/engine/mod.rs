@@ -21,6 +21,7 @@ mod inside;
 pub mod layout;
 pub mod machine;
 pub mod model;
+pub mod neighbours;
 pub mod normal;
 pub mod probe;
 pub mod reduction;

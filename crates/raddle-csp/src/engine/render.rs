@@ -113,7 +113,8 @@ fn folded(list: &[String]) -> Vec<String> {
     out
 }
 
-fn folded_trace(events: &EventTable, list: &[EventId]) -> String {
+/// A trace with its repetitions written once.
+pub fn folded_trace(events: &EventTable, list: &[EventId]) -> String {
     format!("<{}>", folded(&names(events, list)).join(", "))
 }
 
@@ -291,6 +292,7 @@ pub fn outcome_json(events: &EventTable, outcome: &Outcome) -> Value {
             "state_bytes": s.state_bytes,
             "memory_bytes_max": s.memory_bytes_max,
             "spilled_bytes": s.spilled_bytes,
+            "by_neighbours": s.by_neighbours,
             "compile_seconds": s.compile_time.as_secs_f64(),
             "explore_seconds": s.explore_time.as_secs_f64(),
         },
@@ -356,7 +358,7 @@ pub fn svg(events: &EventTable, counterexample: &Counterexample) -> String {
     let _ = writeln!(
         out,
         "<title>{}</title>",
-        escaped(&format!("{} {sentence}", trace(events, &counterexample.trace)))
+        escaped(&format!("{} {sentence}", folded_trace(events, &counterexample.trace)))
     );
     let _ = writeln!(out, r##"<rect width="100%" height="100%" fill="#ffffff"/>"##);
     let _ = writeln!(out, r#"<text x="12" y="24" font-size="14">{}</text>"#, escaped(&head));

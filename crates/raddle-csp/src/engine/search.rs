@@ -34,7 +34,7 @@ use super::store::{Layer, Store};
 use super::table::{INSERT_KEYS_MAX, hash};
 use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
 use super::witness::Taken;
-use super::{divergence, probe};
+use super::{divergence, neighbours, probe};
 
 /// Pairs a worker takes at a time: at most, and, so that all finish a small pass together, at least.
 const CHUNK_PAIRS_MAX: usize = 512;
@@ -109,6 +109,8 @@ pub struct Search<'m, const W: usize> {
     pub plies: Vec<Ply>,
     /// The way to a deadlock that a probe found.
     pub probed: Option<Vec<Taken<W>>>,
+    /// Whether the leaves' neighbours showed that there is nothing to find.
+    by_neighbours: bool,
     started: Instant,
     memory_bytes_max: u64,
     transitions: AtomicU64,
@@ -197,6 +199,7 @@ impl<'m, const W: usize> Search<'m, W> {
             layers: Vec::new(),
             plies: Vec::new(),
             probed: None,
+            by_neighbours: false,
             started: Instant::now(),
             memory_bytes_max: 0,
             transitions: AtomicU64::new(0),
@@ -228,6 +231,7 @@ impl<'m, const W: usize> Search<'m, W> {
         let loops = self.claims.divergences && divergence::possible(self.model);
         let mut found: Faults<W> = Vec::new();
         let mut next_probe = self.probes(wanted).then_some(probe::FIRST_PAIRS);
+        let mut may_ask_neighbours = self.may_ask_neighbours(loops);
         while !layer.is_empty() {
             let first = self.layers.len();
             self.layers.push(layer);
@@ -274,6 +278,13 @@ impl<'m, const W: usize> Search<'m, W> {
             if found.len() >= wanted {
                 break;
             }
+            if may_ask_neighbours && self.store.state_count() >= probe::FIRST_PAIRS {
+                may_ask_neighbours = false;
+                self.by_neighbours = neighbours::deadlock_free(self.model);
+                if self.by_neighbours {
+                    break;
+                }
+            }
             if found.is_empty()
                 && let Some(fault) = self.probe(&mut next_probe)?
             {
@@ -289,6 +300,12 @@ impl<'m, const W: usize> Search<'m, W> {
     fn probes(&self, wanted: usize) -> bool {
         let anything = matches!(self.specification, Specification::Anything);
         self.claims.deadlocks && anything && wanted == 1 && !self.options.shortest
+    }
+
+    /// Whether neighbouring leaves could show that there is nothing to find: no deadlock is, and nothing else is looked for.
+    fn may_ask_neighbours(&self, may_diverge: bool) -> bool {
+        let anything = matches!(self.specification, Specification::Anything);
+        self.claims.deadlocks && anything && !may_diverge && !self.options.every_state
     }
 
     /// Lets a directed search look for a deadlock if enough pairs have been found since the last time.
@@ -317,6 +334,7 @@ impl<'m, const W: usize> Search<'m, W> {
             state_bytes: 8 * W,
             memory_bytes_max: self.memory_bytes_max,
             spilled_bytes: self.store.disk_bytes(),
+            by_neighbours: self.by_neighbours,
             explore_time: self.started.elapsed(),
             ..Statistics::default()
         }

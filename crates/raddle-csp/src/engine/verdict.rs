@@ -32,6 +32,9 @@ pub struct CheckOptions {
     /// Whether a deadlock is to be reached by as few events as possible, also when a directed search finds another one much
     /// earlier (see [`super::probe`]).
     pub shortest: bool,
+    /// Whether a check for deadlock visits every state also where neighbouring leaves show that there is none (see
+    /// [`super::neighbours`]).
+    pub every_state: bool,
     /// Give up, with an error, after this many state pairs.
     pub pairs_max: Option<u64>,
     /// Called from time to time while exploring, from the thread that called `check`.
@@ -48,6 +51,7 @@ impl Default for CheckOptions {
             spill_folder: None,
             counterexamples: 1,
             shortest: false,
+            every_state: false,
             leaf_states_max: 2_000_000,
             leaf_memory_max_bytes: 768 << 20,
             pairs_max: None,
@@ -91,6 +95,8 @@ pub struct Statistics {
     pub memory_bytes_max: u64,
     /// Bytes written to disk.
     pub spilled_bytes: u64,
+    /// Whether neighbouring components settled it before all pairs were visited.
+    pub by_neighbours: bool,
     /// Time to compile and time to explore.
     pub compile_time: Duration,
     pub explore_time: Duration,

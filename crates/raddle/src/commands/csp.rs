@@ -101,6 +101,9 @@ struct Effort {
     /// Look for a deadlock with as few events as possible, even if another one is found much earlier.
     #[arg(long)]
     shortest: bool,
+    /// Visit every state in a check for deadlock, even if neighbouring components show that there is none.
+    #[arg(long)]
+    every_state: bool,
 }
 
 #[derive(clap::Args)]
@@ -257,6 +260,7 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
         leaf_states_max: effort.component_states_max.unwrap_or_else(|| component_states(component_bytes)),
         leaf_memory_max_bytes: component_bytes,
         shortest: effort.shortest,
+        every_state: effort.every_state,
         progress,
         cancel: Some(cancel),
         ..CheckOptions::default()

@@ -176,7 +176,7 @@ fn inside(script: &Script, parts: &[Component], step: &Step) -> String {
 }
 
 fn show_offers(script: &Script, parts: &[Component], walk: &Walk<'_>, offers: &[Step]) {
-    println!("{}", render::trace(&script.arena().events, &walk.trace()));
+    println!("{}", render::folded_trace(&script.arena().events, &walk.trace()));
     if offers.is_empty() {
         println!("  {}", if walk.is_terminated() { "terminated" } else { "deadlock: nothing is possible" });
     }

@@ -423,6 +423,26 @@ fn choices_of_initial_values_share_their_states() {
     }
 }
 
+/// The same kind of model with an internal choice inside the leaf, made when an hour ends. Every state is one that the
+/// operators give: seven for each of `n` seconds in minute 0 and in minute 1, two before the clock starts, in either
+/// minute the choice itself, its `n` branches in minute 0 and in minute 1, and the `n` ways to set the seconds.
+///
+/// The counts published for FDR 4 are `7n` for such a check. No search can have visited all that can be reached with
+/// those, since the states of minute 1 alone are as many; the logs keep counts and times, not verdicts.
+#[test]
+fn choices_inside_a_leaf_have_no_states_beside_their_branches() {
+    for n in [3usize, 8, 15] {
+        let text = format!(
+            "N = {n}\nV = {{0..N}}\nchannel tick, time\nchannel out : V.V\ndatatype X = sec | min\nchannel get, set : X.V\nchannel end\nM = {{| get, set, end |}}\nVAR(x, v) = get.x.v -> VAR(x, v) [] set.x?w -> VAR(x, w) [] end -> SKIP\nMEM(s, m) = VAR(sec, s) [| {{end}} |] VAR(min, m)\nHOUR(m) = (not (m < N) & CHAOS({{| get, set, end, tick, time, out |}})) [] (m < N & |~| y : {{0..N-1}} @ set.min.1 -> set.sec.y -> SKIP)\nCLOCK = set.sec.0 -> set.min.0 -> (let L = get.min?m -> get.sec?s -> (tick -> set.sec.((s+1)%N) -> get.min?k -> get.sec?t -> ((t == 0 & HOUR(k)) [] (t != 0 & SKIP)) [] time -> out.m.s -> SKIP) ; L within L) ; end -> SKIP\nONE = (CLOCK [| M |] MEM(0, 0)) \\ M\nassert ONE :[deadlock free]"
+        );
+        let Ok(mut script) = Script::from_text("test.csp", text) else { panic!("a correct script") };
+        let outcome = script.check(0, &CheckOptions::default()).expect("an answer");
+        assert!(outcome.holds);
+        let states = 2 * 7 * n + 2 + 2 * (1 + n) + n;
+        assert_eq!(outcome.statistics.pairs as usize, states, "N = {n}");
+    }
+}
+
 /// Flat philosophers: breadth first meets the deadlock last.
 #[test]
 fn deadlocks_are_found_early_and_shortest_when_asked() {
