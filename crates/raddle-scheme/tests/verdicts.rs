@@ -125,3 +125,21 @@ fn deadlocks_beside_threads_that_share_an_id() {
         assert!(found.1, "por {por}");
     }
 }
+
+/// An index that `modulo` keeps within a long vector cannot fail, so the lock around it is always given back.
+#[test]
+fn indices_within_long_vectors_cannot_fail() {
+    let program = |by: u32| {
+        let text = format!(
+            "(define l (new-lock)) (define x 1) (define v (make-vector 200 0))
+             (define (work n) (if (> n 0) (begin (acquire l) (set! x (+ x (* n n)))
+               (vector-set! v (modulo x {by}) n) (release l) (work (- n 1)))))
+             (define t (spawn (work 50))) (define u (spawn (work 60))) (join t) (join u)"
+        );
+        parse(Source::new("long.scm", text)).expect("well formed")
+    };
+    let judged = |by| raddle_scheme::modular::analyze(&program(by), 1, &Clock::unlimited());
+    let within = judged(200);
+    assert!(within.deadlocks.is_empty() && within.fallible.is_empty(), "{within:?}");
+    assert!(!judged(201).fallible.is_empty());
+}

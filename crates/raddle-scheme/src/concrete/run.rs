@@ -198,7 +198,9 @@ fn aftermath(
         return (None, None);
     }
     let livelock = after.idle.then(|| after.observed.livelocks.into_keys().next()).flatten();
-    let retried = |stand: &Stand| after.swaps.contains(&(stand.thread.clone(), stand.site));
+    let retried = |stand: &Stand| {
+        machine.program.is_retried(stand.site) || after.swaps.contains(&(stand.thread.clone(), stand.site))
+    };
     (livelock, failed.filter(|stand| !retried(stand)))
 }
 
