@@ -129,6 +129,15 @@ fn what_is_wrong_with_a_macro_is_said() {
         ("(define-syntax m (syntax-rules () ((_) (m)))) (m)", "write more than"),
         ("(define-syntax m (syntax-rules () ((_) (m)))) (define (f) (+ 1 (m)))", "nested deeper"),
         ("(define-syntax m (syntax-rules () ((_ a ...) (m a ... a ...)))) (+ 1 (m 1))", "write more than"),
+        // What is written once may stand in many places.
+        (
+            "(define-syntax m (syntax-rules () ((_ () x) (list . x)) ((_ (n . more) x) (m more (x x))))) (m (0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0) (1 1))",
+            "too many",
+        ),
+        (
+            "(define-syntax m (syntax-rules () ((_ () x) 'x) ((_ (n . more) x) (m more (x x))))) (m (0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0) (1 1))",
+            "too many",
+        ),
     ] {
         let said = refusal(text);
         assert!(said.contains(message), "{text}: {said}");

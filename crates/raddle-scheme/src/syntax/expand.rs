@@ -26,6 +26,8 @@ pub const NESTING_MAX: usize = 1_000;
 /// Stack for the expander: NESTING_MAX levels of at most three frames of a few kilobytes each, generously.
 const STACK_BYTES: usize = 64 << 20;
 
+const SWOLLEN: &str = "the macros of this program write too many expressions";
+
 /// Procedures that Scheme itself can express. Written for this project; only what a program mentions is loaded.
 const PRELUDE: &str = include_str!("prelude.scm");
 
@@ -83,8 +85,10 @@ struct Expander {
     program: Program,
     scope: FxHashMap<Symbol, Vec<Bound>>,
     macros: Vec<macros::Macro>,
-    /// Data of the text, and of the prelude.
+    /// Data of the text.
     data_read: usize,
+    /// Forms that macros have written.
+    filled: usize,
     /// Symbols that a macro brought along: what was written, and the macro.
     aliases: FxHashMap<Symbol, (Symbol, u32)>,
     /// Local macros whose neighbours are not bound yet.
@@ -108,6 +112,7 @@ impl Expander {
             scope: FxHashMap::default(),
             macros: Vec::new(),
             data_read: data.len(),
+            filled: 0,
             data,
             aliases: FxHashMap::default(),
             uncaptured: Vec::new(),
@@ -291,6 +296,9 @@ impl Expander {
         self.stopped = self.stopped || self.clock.is_over();
         if self.stopped {
             return Err(Lost);
+        }
+        if self.is_swollen(self.program.exprs.len()) {
+            return self.error(SyntaxError::new(self.data.span(id), SWOLLEN));
         }
         self.depth += 1;
         let result = self.expand_datum(id, name);

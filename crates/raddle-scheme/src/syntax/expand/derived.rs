@@ -275,6 +275,9 @@ impl Expander {
         let mut parts: Vec<DatumId> = Vec::new();
         let mut work = vec![id];
         while let Some(id) = work.pop() {
+            if self.is_swollen(parts.len()) {
+                return self.error(SyntaxError::new(self.data.span(id), super::SWOLLEN));
+            }
             parts.push(id);
             match self.data.datum(id) {
                 Datum::List(items, tail) => work.extend(items.iter().chain(tail).copied()),

@@ -14,7 +14,7 @@ use crate::syntax::reader::{Datum, DatumId, Symbol};
 use crate::syntax::source::{Span, SyntaxError};
 use rustc_hash::FxHashMap;
 
-/// Data that the macros of a program may add to its text.
+/// Forms that the macros of a program may write.
 const DATA_MAX: usize = 1_000_000;
 
 pub(super) struct Macro {
@@ -245,9 +245,9 @@ impl Expander {
             return Err(Lost);
         }
         let name = self.symbol(items[0]).map(|symbol| self.name(symbol).to_owned()).unwrap_or_default();
-        if self.data.len() > self.data_read + DATA_MAX {
-            let message = format!("the macros of this program write more than {DATA_MAX} forms");
-            return self.error(SyntaxError::new(span, message).help(format!("does {name} come to an end?")));
+        self.filled += 1;
+        if self.filled > DATA_MAX {
+            return self.endless(span);
         }
         for at in 0..self.macros[rules as usize].rules.len() {
             let (pattern, template) = self.macros[rules as usize].rules[at];
@@ -263,6 +263,16 @@ impl Expander {
         }
         let error = SyntaxError::new(span, format!("no rule of {name} fits this form"));
         self.error(error.help("its rules are where it is defined"))
+    }
+
+    fn endless<T>(&mut self, span: Span) -> Result<T, Lost> {
+        let message = format!("the macros of this program write more than {DATA_MAX} forms");
+        self.error(SyntaxError::new(span, message).help("does each of them come to an end?"))
+    }
+
+    /// Whether what macros have written stands in no relation to the text. A form that is written once may stand in many places.
+    pub(super) fn is_swollen(&self, size: usize) -> bool {
+        !self.macros.is_empty() && size > 16 * self.data_read + 2 * DATA_MAX
     }
 
     fn is_ellipsis(&self, id: DatumId, ellipsis: Option<Symbol>) -> bool {
@@ -448,6 +458,7 @@ impl Expander {
         let mut at = 0;
         while at < items.len() {
             let dots = items[at + 1..].iter().take_while(|&&i| self.is_ellipsis(i, filling.ellipsis)).count();
+            self.filled += 1;
             if dots == 0 {
                 out.push(self.fill(items[at], known, filling)?);
             } else {
@@ -480,6 +491,10 @@ impl Expander {
             };
             return self.error(SyntaxError::new(self.data.span(item), message));
         };
+        self.filled += count;
+        if self.filled > DATA_MAX {
+            return self.endless(filling.span);
+        }
         for at in 0..count {
             let mut inner = known.clone();
             inner.extend(many.iter().map(|&(symbol, values)| (symbol, &values[at])));

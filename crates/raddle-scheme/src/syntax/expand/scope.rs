@@ -170,7 +170,11 @@ impl Expander {
         for &item in items {
             let from = self.program.exprs.len();
             let part = match self.defined_name(item) {
-                None => self.expand(item),
+                None => {
+                    let part = self.expand(item);
+                    self.used_early(from, |var| !seen.contains(&var), &mut early);
+                    part
+                }
                 Some(name) => {
                     let Some(&Bound::Var { var, .. }) = self.scope[&name].last() else { return Err(Lost) };
                     self.definition(item).map(|init| {
@@ -196,6 +200,7 @@ impl Expander {
         if lost {
             return Err(Lost);
         }
+        self.nobody_else_knows(seen.iter().copied(), &early);
         let span = self.whole();
         Ok(match parts.len() {
             0 => self.constant(Const::Unspecified, span),
@@ -215,6 +220,15 @@ impl Expander {
             {
                 early.insert(var);
             }
+        }
+    }
+
+    /// A variable that only the code around its definition mentions, and not before it, is found unassigned by nobody, whatever has
+    /// been called or spawned by then.
+    fn nobody_else_knows(&mut self, vars: impl Iterator<Item = VarId>, early: &FxHashSet<VarId>) {
+        for var in vars.filter(|var| !early.contains(var)) {
+            let info = &mut self.program.vars[var.index()];
+            info.quiet |= !info.captured;
         }
     }
 
@@ -321,6 +335,7 @@ impl Expander {
                 inits.push((var, init));
             }
             let body = body(self)?;
+            self.nobody_else_knows(bindings.iter().map(|b| b.1), &early);
             Ok(self.emit(Expr::Letrec(inits.into(), body), span))
         })();
         for &(name, ..) in &bindings {
