@@ -14,6 +14,7 @@
 //! none does, what was met is confirmed, what was not is suspected, with the abstract path that leads to it, and the verdict
 //! on a program with nothing but suspects is *unknown*.
 
+mod cores;
 mod writer;
 
 use crate::abs::explore::{self as abstract_explore, Graph};
@@ -27,6 +28,7 @@ use crate::machine::access::Action;
 use crate::modular;
 use crate::suspect;
 use crate::syntax::core::{Expr, ExprId, Program};
+use cores::Cores;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use writer::Writer;
@@ -122,6 +124,7 @@ pub fn analyze(
         clock,
         progress,
         observed: Observed::default(),
+        cores: Cores::default(),
         phases: &mut report.phases,
         told: BTreeSet::new(),
         settled: None,
@@ -129,8 +132,8 @@ pub fn analyze(
     };
     runs.look_briefly();
     if let Some(why) = runs.settled.take() {
-        let observed = runs.observed;
-        settle(&mut report, program, &observed, why);
+        let Runs { observed, cores, .. } = runs;
+        settle(&mut report, &Writer { program, observed: &observed, cores: &cores }, why);
         return report;
     }
 
@@ -186,12 +189,12 @@ pub fn analyze(
     if !excluded {
         runs.look_long();
     }
-    let Runs { observed, settled, open, .. } = runs;
+    let Runs { observed, cores, settled, open, .. } = runs;
+    let writer = Writer { program, observed: &observed, cores: &cores };
     if let Some(why) = settled {
-        settle(&mut report, program, &observed, why);
+        settle(&mut report, &writer, why);
         return report;
     }
-    let writer = Writer { program, observed: &observed };
     writer.confirmed(&mut report.findings);
     let cut = writer.suspected(&mut space, &graph, &suspects, clock, &mut report.findings);
     graph.incomplete = graph.incomplete.or(cut);
@@ -208,10 +211,10 @@ pub fn analyze(
 }
 
 /// The report on a program of which everything was seen.
-fn settle(report: &mut Report, program: &Program, observed: &Observed, why: &'static str) {
-    Writer { program, observed }.confirmed(&mut report.findings);
+fn settle(report: &mut Report, writer: &Writer, why: &'static str) {
+    writer.confirmed(&mut report.findings);
     sort(&mut report.findings);
-    report.results = observed.results.iter().cloned().collect();
+    report.results = writer.observed.results.iter().cloned().collect();
     report.verdict = if report.serious() > 0 { Verdict::Found } else { Verdict::Clean(why.to_owned()) };
 }
 
@@ -228,6 +231,7 @@ struct Runs<'a, 'p> {
     clock: &'a Clock,
     progress: &'a mut dyn FnMut(Progress),
     observed: Observed,
+    cores: Cores,
     phases: &'a mut Vec<Phase>,
     /// Findings that were shown already.
     told: BTreeSet<String>,
@@ -329,7 +333,9 @@ impl Runs<'_, '_> {
             self.open = reason;
         }
         let mut findings = Vec::new();
-        Writer { program: self.machine.program, observed: &self.observed }.confirmed(&mut findings);
+        self.cores.judge(self.machine, &self.observed, self.clock);
+        let writer = Writer { program: self.machine.program, observed: &self.observed, cores: &self.cores };
+        writer.confirmed(&mut findings);
         for finding in findings.iter().filter(|finding| !finding.benign) {
             if self.told.insert(finding.key()) {
                 (self.progress)(Progress::Found(finding));

@@ -70,6 +70,7 @@ pub struct Candidate {
     pub cell: u32,
 }
 
+#[derive(Debug)]
 pub struct Outcome {
     pub races: BTreeSet<Candidate>,
     /// Places at which threads may wait for each other.

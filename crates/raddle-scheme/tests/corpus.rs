@@ -146,12 +146,13 @@ fn verdict(report: &Report) -> &'static str {
 fn replay(program: &Program, finding: &Finding) {
     let schedule = finding.schedule.as_ref().expect("confirmed findings have a schedule");
     let schedule = Schedule::parse(&schedule.text(&finding.message)).expect("what we write we read");
-    let ending =
-        run(&Machine::new(program), Scheduler::Replay(schedule), 0, 100_000, &Clock::unlimited(), |_| {})
-            .ending;
+    let run =
+        run(&Machine::new(program), Scheduler::Replay(schedule), 0, 100_000, &Clock::unlimited(), |_| {});
+    let ending = run.ending;
     let shows = match (finding.kind, &ending) {
         (Kind::Race, Ending::ScheduleEnds { race, .. }) => race.is_some(),
         (Kind::Deadlock, Ending::Deadlock(stuck)) => stuck.len() == finding.parts.len(),
+        (Kind::Deadlock, Ending::Failed { .. }) => run.waiting.len() == finding.parts.len(),
         (Kind::Livelock, Ending::ScheduleEnds { .. }) => true,
         (Kind::UnretriedCas, Ending::ScheduleEnds { .. } | Ending::Finished(_) | Ending::Deadlock(_)) => true,
         (Kind::Error, Ending::Failed { message, .. }) => *message == finding.message,

@@ -163,8 +163,14 @@ fn what_happens_in_most_runs_is_found() {
         (define t (spawn (begin (busy 40) (left 60)))) (define u (spawn (begin (busy 40) (right 60))))
         (define v (spawn (busy 100))) (join t) (join u) (join v)";
     let program = program(text);
-    let options =
-        Options { timeout: Duration::from_secs(60), concrete_states_max: 8_000, ..Options::default() };
+    // Bounded by what is done and not by time, so that a slow machine sees the same.
+    let options = Options {
+        timeout: Duration::from_secs(3_000),
+        concrete_states_max: 8_000,
+        abstract_states_max: 5_000,
+        runs_max: 3_000,
+        ..Options::default()
+    };
     let report = analyze(&program, &options, &Clock::unlimited(), &mut |_| {});
     assert_eq!(report.verdict, Verdict::Found);
     assert!(report.findings.iter().any(|f| f.kind == Kind::Deadlock && f.grade == Grade::Confirmed));

@@ -125,3 +125,49 @@ fn deadlocks_beside_threads_that_share_an_id() {
         assert!(found.1, "por {por}");
     }
 }
+
+/// An index that `modulo` keeps within a long vector cannot fail, so the lock around it is always given back.
+#[test]
+fn indices_within_long_vectors_cannot_fail() {
+    let program = |by: u32| {
+        let text = format!(
+            "(define l (new-lock)) (define x 1) (define v (make-vector 200 0))
+             (define (work n) (if (> n 0) (begin (acquire l) (set! x (+ x (* n n)))
+               (vector-set! v (modulo x {by}) n) (release l) (work (- n 1)))))
+             (define t (spawn (work 50))) (define u (spawn (work 60))) (join t) (join u)"
+        );
+        parse(Source::new("long.scm", text)).expect("well formed")
+    };
+    let judged = |by| raddle_scheme::modular::analyze(&program(by), 1, &Clock::unlimited());
+    let within = judged(200);
+    assert!(within.deadlocks.is_empty() && within.fallible.is_empty(), "{within:?}");
+    assert!(!judged(201).fallible.is_empty());
+}
+
+/// What is used before its definition is an error, in an expression at top level as well.
+#[test]
+fn variables_that_are_used_before_their_definition() {
+    for text in [
+        "(display x) (define x 1)",
+        "(define y 2) (set! y (+ x 1)) (define x 1) y",
+        "(begin (if (= x 1) 2 3)) (define x 1)",
+        "(let ((y 1)) (+ x y)) (define x 1)",
+        "(acquire l) (define l (new-lock))",
+        "(define (f) x) (f) (define x 1)",
+        "(define (f) (define y x) (define x 1) y) (f)",
+        "(define (f) (display x) (define x 1) x) (f)",
+    ] {
+        let program = parse(Source::new("early.scm", text)).expect("well formed");
+        let report = analyze(&program, &Options::default(), &Clock::unlimited(), &mut |_| {});
+        assert_eq!(report.count(Kind::Error), 1, "{text}: {:?}", report.verdict);
+    }
+    // And nothing else is: the thread is there when it is joined.
+    let text = "(define l (new-lock)) (define x 0) (define (f) (acquire l) (set! x (+ x 1)) (release l))
+        (define t (spawn (f))) (define u (spawn (f))) (join t) (join u)";
+    let outcome = raddle_scheme::modular::analyze(
+        &parse(Source::new("joined.scm", text)).expect("well formed"),
+        1,
+        &Clock::unlimited(),
+    );
+    assert!(outcome.fallible.is_empty() && outcome.deadlocks.is_empty(), "{outcome:?}");
+}

@@ -7,6 +7,7 @@
 //! plain read and a `cas` or between two `cas`, and no procedure contributes more than one of the reads. (Two reads in one
 //! attempt can see two values: pcounter-buggy.) A `cas` that fails for good is a finding of its own.
 
+use super::cores::Cores;
 use crate::abs::explore::{self as abstract_explore, Graph, StateId};
 use crate::abs::space::{Space, TidId};
 use crate::concrete::explore::{self, Observed, RaceKey, Stand};
@@ -58,6 +59,7 @@ pub fn harmless(
 pub(super) struct Writer<'a> {
     pub(super) program: &'a Program,
     pub(super) observed: &'a Observed,
+    pub(super) cores: &'a Cores,
 }
 
 impl Writer<'_> {
@@ -144,14 +146,18 @@ impl Writer<'_> {
                 path: Vec::new(),
             });
         }
-        for (stuck, schedule) in &observed.deadlocks {
+        for (stuck, schedule) in
+            observed.deadlocks.iter().filter(|seen| self.cores.deadlocks.contains(seen.0))
+        {
             let message = match stuck.len() {
                 1 => "a thread waits for ever".to_owned(),
                 n => format!("{n} threads wait for ever"),
             };
             out.push(self.situation(Kind::Deadlock, message, stuck, schedule));
         }
-        for (stuck, schedule) in &observed.livelocks {
+        for (stuck, schedule) in
+            observed.livelocks.iter().filter(|seen| self.cores.livelocks.contains(seen.0))
+        {
             let threads: BTreeSet<_> = stuck.iter().map(|s| &s.thread).collect();
             let message = match threads.len() {
                 1 => "a thread spins for ever".to_owned(),

@@ -279,6 +279,7 @@ impl Search<'_, '_> {
         for level in &self.stack {
             if let Some((thread, op, _)) = &level.current
                 && op.action.is_cas()
+                && !self.machine.program.is_retried(op.site)
             {
                 let swap = (level.state.thread(*thread).path.clone(), op.site);
                 let succeeds = op.action == Action::CasSucceeds;

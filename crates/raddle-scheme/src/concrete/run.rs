@@ -42,6 +42,10 @@ pub struct Run {
     pub livelock: Option<Vec<Stand>>,
     /// The swap that a schedule ends with, if it failed and nobody will try it again.
     pub unretried: Option<Stand>,
+    /// Where a thread failed: those that wait for ever because of it, if nobody can move.
+    pub waiting: Vec<Stand>,
+    /// Threads that failed on the way, and how.
+    pub errors: Vec<(String, String)>,
     pub output: String,
 }
 
@@ -93,6 +97,9 @@ pub fn run(
     let mut taken = 0usize;
     let mut chosen: Option<ThreadId> = None;
     let mut failed: Option<Stand> = None;
+    let mut failures: std::collections::BTreeSet<ThreadId> = Default::default();
+    let mut errors = Vec::new();
+    let mut waiting = Vec::new();
     let ending = loop {
         let mut made = Vec::new();
         let mut choose = |n: i64| {
@@ -129,10 +136,23 @@ pub fn run(
         if settled == Settled::OutOfTime {
             break Ending::Limit(clock.reason());
         }
-        if let Some(ending) = failure(&state) {
+        let pending: Vec<Pending> = state.thread_ids().map(|id| machine.pending(&state, id)).collect();
+        // A schedule may go on after a thread has failed: what it was kept for comes later. A run ends here.
+        let new = state.thread_ids().find(|id| is_failure(state.thread(*id)) && !failures.contains(id));
+        for id in state.thread_ids().filter(|id| !failures.contains(id)) {
+            if let Some(Ending::Failed { thread, message }) = failure(state.thread(id)) {
+                errors.push((thread, message));
+            }
+        }
+        failures.extend(state.thread_ids().filter(|&id| is_failure(state.thread(id))));
+        if let Some(ending) = new.and_then(|id| failure(state.thread(id)))
+            && !(replay && script.peek().is_some())
+        {
+            if !pending.iter().any(|p| matches!(p, Pending::Visible(_))) {
+                waiting = waiting_threads(&state, &pending);
+            }
             break ending;
         }
-        let pending: Vec<Pending> = state.thread_ids().map(|id| machine.pending(&state, id)).collect();
         let enabled: Vec<(ThreadId, &Op)> = pending
             .iter()
             .enumerate()
@@ -179,7 +199,7 @@ pub fn run(
         }
         _ => (None, None),
     };
-    Run { ending, schedule, output, livelock, unretried }
+    Run { ending, schedule, output, livelock, unretried, waiting, errors }
 }
 
 /// States that are looked at behind the end of a schedule.
@@ -198,29 +218,38 @@ fn aftermath(
         return (None, None);
     }
     let livelock = after.idle.then(|| after.observed.livelocks.into_keys().next()).flatten();
-    let retried = |stand: &Stand| after.swaps.contains(&(stand.thread.clone(), stand.site));
+    let retried = |stand: &Stand| {
+        machine.program.is_retried(stand.site) || after.swaps.contains(&(stand.thread.clone(), stand.site))
+    };
     (livelock, failed.filter(|stand| !retried(stand)))
 }
 
-fn failure(state: &State) -> Option<Ending> {
-    state.threads.iter().find_map(|thread| match &thread.control {
-        Control::Failed(failure) if failure.kind == FailureKind::Limit => {
-            Some(Ending::Limit(failure.message.clone()))
-        }
-        Control::Failed(failure) if failure.kind != FailureKind::Inherited => {
-            Some(Ending::Failed { thread: thread.name(), message: failure.message.clone() })
-        }
-        _ => None,
+fn is_failure(thread: &Thread) -> bool {
+    matches!(&thread.control, Control::Failed(failure) if failure.kind != FailureKind::Inherited)
+}
+
+/// How a run ends whose last step made a thread fail.
+fn failure(thread: &Thread) -> Option<Ending> {
+    let Control::Failed(failure) = &thread.control else { return None };
+    if failure.kind == FailureKind::Inherited {
+        return None;
+    }
+    Some(match failure.kind {
+        FailureKind::Limit => Ending::Limit(failure.message.clone()),
+        _ => Ending::Failed { thread: thread.name(), message: failure.message.clone() },
     })
 }
 
+fn waiting_threads(state: &State, pending: &[Pending]) -> Vec<Stand> {
+    let waits = |(thread, pending): (&std::rc::Rc<Thread>, &Pending)| match pending {
+        Pending::Blocked(op) => Some(Stand { thread: thread.path.clone(), site: op.site, action: op.action }),
+        _ => None,
+    };
+    state.threads.iter().zip(pending).filter_map(waits).collect()
+}
+
 fn at_rest(machine: &Machine, state: &State, pending: &[Pending]) -> Ending {
-    let mut stuck = Vec::new();
-    for (thread, pending) in state.threads.iter().zip(pending) {
-        if let Pending::Blocked(op) = pending {
-            stuck.push(Stand { thread: thread.path.clone(), site: op.site, action: op.action });
-        }
-    }
+    let stuck = waiting_threads(state, pending);
     match &state.threads[0].control {
         Control::Done(value) if stuck.is_empty() => Ending::Finished(machine.show(state, value, true)),
         _ => Ending::Deadlock(stuck),

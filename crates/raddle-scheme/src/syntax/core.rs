@@ -18,6 +18,7 @@ use super::source::{Source, Span};
 use crate::limits::Clock;
 use num_bigint::BigInt;
 use num_rational::BigRational;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -135,6 +136,8 @@ pub struct Program {
     pub writes_vectors: bool,
     pub writes_refs: bool,
     pub cases: bool,
+    /// Swaps that are tried again when they fail, as the text says.
+    retried: FxHashSet<ExprId>,
     /// Variables that are an integer of the text and nothing else.
     known: Vec<Option<i64>>,
 }
@@ -225,6 +228,7 @@ impl Program {
     pub(super) fn derive(&mut self, clock: &Clock) -> bool {
         self.derive_flags();
         self.derive_known();
+        self.retried = super::retry::retried(self);
         let mut sets = Sets::default();
         let mut free: Vec<u32> = Vec::with_capacity(self.exprs.len());
         let mut own: Vec<VarId> = Vec::new();
@@ -272,6 +276,11 @@ impl Program {
         self.free = free;
         self.free_sets = sets.sets;
         true
+    }
+
+    /// Whether a swap that fails is tried again by construction.
+    pub fn is_retried(&self, swap: ExprId) -> bool {
+        self.retried.contains(&swap)
     }
 
     /// The integer that an expression is, where the text says so.
@@ -385,6 +394,7 @@ impl Program {
             writes_vectors: false,
             writes_refs: false,
             cases: false,
+            retried: FxHashSet::default(),
             known: Vec::new(),
         }
     }

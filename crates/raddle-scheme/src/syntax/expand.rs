@@ -10,6 +10,8 @@
 
 mod derived;
 mod forms;
+mod macros;
+mod records;
 mod scope;
 
 use super::core::{BodyId, Const, Expr, ExprId, Program, VarId, Variable};
@@ -23,6 +25,8 @@ use rustc_hash::FxHashMap;
 pub const NESTING_MAX: usize = 1_000;
 /// Stack for the expander: NESTING_MAX levels of at most three frames of a few kilobytes each, generously.
 const STACK_BYTES: usize = 64 << 20;
+
+const SWOLLEN: &str = "the macros of this program write too many expressions";
 
 /// Procedures that Scheme itself can express. Written for this project; only what a program mentions is loaded.
 const PRELUDE: &str = include_str!("prelude.scm");
@@ -67,9 +71,9 @@ pub fn parse_within(source: Source, clock: &Clock) -> Result<Program, Unread> {
 
 /// A name in scope.
 #[derive(Clone, Copy)]
-struct Bound {
-    var: VarId,
-    body: BodyId,
+enum Bound {
+    Var { var: VarId, body: BodyId },
+    Macro(u32),
 }
 
 /// Marks that an error was reported and this part of the tree is lost.
@@ -80,6 +84,15 @@ struct Expander {
     data: Data,
     program: Program,
     scope: FxHashMap<Symbol, Vec<Bound>>,
+    macros: Vec<macros::Macro>,
+    /// Data of the text.
+    data_read: usize,
+    /// Forms that macros have written.
+    filled: usize,
+    /// Symbols that a macro brought along: what was written, and the macro.
+    aliases: FxHashMap<Symbol, (Symbol, u32)>,
+    /// Local macros whose neighbours are not bound yet.
+    uncaptured: Vec<u32>,
     body: BodyId,
     errors: Vec<SyntaxError>,
     depth: usize,
@@ -95,9 +108,14 @@ impl Expander {
     fn new(source: Source, data: Data, clock: Clock) -> Expander {
         let symbols = data.symbols.clone();
         Expander {
-            data,
             program: Program::empty(source, symbols),
             scope: FxHashMap::default(),
+            macros: Vec::new(),
+            data_read: data.len(),
+            filled: 0,
+            data,
+            aliases: FxHashMap::default(),
+            uncaptured: Vec::new(),
             body: BodyId(0),
             errors: Vec::new(),
             depth: 0,
@@ -111,8 +129,10 @@ impl Expander {
     fn program(mut self) -> Result<Program, Unread> {
         let user = self.data.top.clone();
         self.refuse();
+        let flat = self.flatten(&user, true);
+        let user = flat.items;
         let mut items = self.prelude(&user);
-        items.extend(self.flatten(&user));
+        items.extend(user);
         self.program.bodies.push(ExprId(0));
         let root = self.top_level(&items);
         self.program.symbols = self.data.symbols.clone();
@@ -195,6 +215,7 @@ impl Expander {
     }
 
     fn variable(&mut self, name: Symbol, span: Span, global: bool) -> VarId {
+        let name = self.written(name);
         self.program.vars.push(Variable {
             name,
             span,
@@ -212,7 +233,7 @@ impl Expander {
     }
 
     fn bind(&mut self, name: Symbol, var: VarId) {
-        self.scope.entry(name).or_default().push(Bound { var, body: self.body });
+        self.scope.entry(name).or_default().push(Bound::Var { var, body: self.body });
     }
 
     fn unbind(&mut self, name: Symbol) {
@@ -224,15 +245,11 @@ impl Expander {
     }
 
     fn lookup(&mut self, name: Symbol) -> Option<VarId> {
-        let bound = *self.scope.get(&name)?.last()?;
-        if bound.body != self.body {
-            self.program.vars[bound.var.index()].captured = true;
+        let Bound::Var { var, body } = self.resolve(name)? else { return None };
+        if body != self.body {
+            self.program.vars[var.index()].captured = true;
         }
-        Some(bound.var)
-    }
-
-    fn is_bound(&self, name: Symbol) -> bool {
-        self.scope.get(&name).is_some_and(|stack| !stack.is_empty())
+        Some(var)
     }
 
     /// Runs `inside` as the code of a new body.
@@ -262,7 +279,7 @@ impl Expander {
     /// The head of a form, when it is a symbol that the program does not bind.
     fn keyword(&self, items: &[DatumId]) -> Option<&str> {
         let symbol = self.symbol(*items.first()?)?;
-        (!self.is_bound(symbol)).then(|| self.data.symbols.name(symbol))
+        self.resolve(symbol).is_none().then(|| self.name(symbol))
     }
 
     // ---- expressions -----------------------------------------------------------------------------------------
@@ -279,6 +296,9 @@ impl Expander {
         self.stopped = self.stopped || self.clock.is_over();
         if self.stopped {
             return Err(Lost);
+        }
+        if self.is_swollen(self.program.exprs.len()) {
+            return self.error(SyntaxError::new(self.data.span(id), SWOLLEN));
         }
         self.depth += 1;
         let result = self.expand_datum(id, name);
@@ -302,7 +322,19 @@ impl Expander {
         if let Some(var) = self.lookup(symbol) {
             return Ok(self.emit(Expr::Var(var), span));
         }
-        let name = self.data.symbols.name(symbol).to_owned();
+        let name = self.name(symbol).to_owned();
+        if self.resolve(symbol).is_some() {
+            let error = SyntaxError::new(span, format!("{name} is a macro"));
+            return self.error(error.help("a macro stands at the head of a form"));
+        }
+        // Forms with one part that a program may pass on as if they were procedures.
+        if matches!(name.as_str(), "join" | "acquire" | "release") || (name == "deref" && self.futures) {
+            let part = self.data.symbols.intern("it");
+            let (head, part) =
+                (self.data.push(Datum::Symbol(symbol), span), self.data.push(Datum::Symbol(part), span));
+            let code = self.data.push(Datum::List([head, part].into(), None), span);
+            return self.lambda(&[part], None, &[code], span, Some(symbol));
+        }
         if let Some(prim) = Prim::by_name(&name) {
             return Ok(self.emit(Expr::Prim(prim), span));
         }

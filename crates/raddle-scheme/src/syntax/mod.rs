@@ -4,4 +4,5 @@ pub mod core;
 pub mod expand;
 pub mod prim;
 pub mod reader;
+mod retry;
 pub mod source;

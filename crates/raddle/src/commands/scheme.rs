@@ -401,10 +401,8 @@ fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
             }
             Exit::Found
         }
-        Ending::Failed { thread, message } => {
-            writeln!(out, "error in thread {thread}: {message}")?;
-            Exit::Found
-        }
+        // Said below, with those that failed before.
+        Ending::Failed { .. } => Exit::Found,
         Ending::ScheduleEnds { pending, race } => {
             writeln!(out, "the schedule ends here:")?;
             for line in &pending {
@@ -423,6 +421,20 @@ fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
         Ending::Limit(reason) => anyhow::bail!("gave up: {reason}"),
     };
+    for (thread, message) in &run.errors {
+        writeln!(out, "error in thread {thread}: {message}")?;
+    }
+    if !run.waiting.is_empty() {
+        writeln!(out, "deadlock: nobody else can move:")?;
+    }
+    for stand in &run.waiting {
+        let (thread, word) = (path_name(&stand.thread), stand.action.word());
+        writeln!(
+            out,
+            "  thread {thread} waits at {} ({word})",
+            program.source.place(program.span(stand.site))
+        )?;
+    }
     let place = |stand: &Stand| program.source.place(program.span(stand.site));
     if let Some(stands) = &run.livelock {
         writeln!(out, "livelock: from here on nobody changes anything:")?;
@@ -439,5 +451,6 @@ fn replay(args: RunArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
             place(stand)
         )?;
     }
-    Ok(if run.livelock.is_some() || run.unretried.is_some() { Exit::Found } else { exit })
+    let shown = run.livelock.is_some() || run.unretried.is_some() || !run.errors.is_empty();
+    Ok(if shown { Exit::Found } else { exit })
 }

@@ -62,7 +62,7 @@ impl Search<'_, '_> {
         }
         let mut groups: BTreeMap<(Rc<[u32]>, ExprId), Vec<u32>> = BTreeMap::new();
         for (at, edge) in self.edges.iter().enumerate() {
-            if edge.action.is_cas() {
+            if edge.action.is_cas() && !self.machine.program.is_retried(edge.site) {
                 groups.entry((edge.thread.clone(), edge.site)).or_default().push(at as u32);
             }
         }

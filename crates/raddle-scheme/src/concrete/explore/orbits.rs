@@ -101,7 +101,8 @@ impl Pairs<'_> {
 impl Search<'_, '_> {
     /// As [`Search::unretried`], for classes of threads.
     pub(super) fn unretried_in_orbits(&self, observed: &mut Observed, clock: &Clock) -> bool {
-        if !self.edges.iter().any(|edge| edge.action.is_cas()) {
+        let open = |edge: &&Edge| edge.action.is_cas() && !self.machine.program.is_retried(edge.site);
+        if !self.edges.iter().any(|edge| open(&edge)) {
             return true;
         }
         let mut pairs = Pairs {
@@ -119,7 +120,7 @@ impl Search<'_, '_> {
         }
         let classes = pairs.classes();
         let mut groups: BTreeMap<(u32, ExprId), Vec<&Edge>> = BTreeMap::new();
-        for edge in self.edges.iter().filter(|edge| edge.action.is_cas()) {
+        for edge in self.edges.iter().filter(open) {
             let class = classes[pairs.pair(edge.from, edge.rank)];
             groups.entry((class, edge.site)).or_default().push(edge);
         }

@@ -38,7 +38,7 @@ impl Expander {
             match self.symbol(param) {
                 Some(name) if known.insert(name) => names.push(name),
                 Some(name) => {
-                    let message = format!("{} is a parameter twice", self.data.symbols.name(name));
+                    let message = format!("{} is a parameter twice", self.name(name));
                     return self.error(SyntaxError::new(self.data.span(param), message));
                 }
                 None => return self.error(SyntaxError::new(self.data.span(param), "a parameter is a name")),
@@ -275,6 +275,9 @@ impl Expander {
         let mut parts: Vec<DatumId> = Vec::new();
         let mut work = vec![id];
         while let Some(id) = work.pop() {
+            if self.is_swollen(parts.len()) {
+                return self.error(SyntaxError::new(self.data.span(id), super::SWOLLEN));
+            }
             parts.push(id);
             match self.data.datum(id) {
                 Datum::List(items, tail) => work.extend(items.iter().chain(tail).copied()),
@@ -293,7 +296,7 @@ impl Expander {
                 Datum::Bool(b) => self.constant(Const::Bool(b), span),
                 Datum::Str(s) => self.constant(Const::Str(s), span),
                 Datum::Char(c) => self.constant(Const::Char(c), span),
-                Datum::Symbol(s) => self.constant(Const::Symbol(s), span),
+                Datum::Symbol(s) => self.constant(Const::Symbol(self.written(s)), span),
                 Datum::Lock(l) => self.constant(Const::Lock(l), span),
                 Datum::Vector(items) => {
                     let items = items.iter().map(|item| built[item]).collect();

@@ -11,6 +11,10 @@ use crate::syntax::source::{Span, SyntaxError};
 
 impl Expander {
     pub(super) fn form(&mut self, items: &[DatumId], span: Span, name: Option<Symbol>) -> Expanded {
+        if let Some(rules) = self.macro_of(items) {
+            let written = self.rewritten(rules, items, span)?;
+            return self.expand_named(written, name);
+        }
         let keyword = self.keyword(items).map(str::to_owned);
         let Some(keyword) = keyword else { return self.call(items, span) };
         let args = &items[1..];
@@ -96,15 +100,26 @@ impl Expander {
                 let test = self.expand(test)?;
                 Ok(self.emit(Expr::If(test, then, other), span))
             }
-            ("define-syntax" | "let-syntax" | "letrec-syntax" | "syntax-rules", _) => self.error(
-                SyntaxError::new(span, "macros are not part of concurrent Scheme")
-                    .help("write a procedure, or the expansion itself"),
+            ("let-syntax" | "letrec-syntax", [bindings, body @ ..]) => {
+                self.let_syntax(keyword == "letrec-syntax", *bindings, body, span)
+            }
+            ("syntax-rules", _) => self.error(
+                SyntaxError::new(span, "syntax-rules makes a macro and is no expression")
+                    .help("write (define-syntax name (syntax-rules ...))"),
             ),
+            ("let-values" | "let*-values", [clauses, body @ ..]) => {
+                let code = self.values_bound(keyword == "let-values", *clauses, body, span)?;
+                self.expand(code)
+            }
+            ("receive", [formals, producer, body @ ..]) => {
+                let code = self.received(*formals, *producer, body, span);
+                self.expand(code)
+            }
             ("string-set!" | "string-fill!", _) => self.error(
                 SyntaxError::new(span, "strings cannot be changed here")
                     .help("build a new one with substring and string-append"),
             ),
-            ("define", _) => self.error(
+            ("define" | "define-syntax" | "define-values" | "define-record-type", _) => self.error(
                 SyntaxError::new(span, "a definition stands at the beginning of a body")
                     .help("use let or letrec here"),
             ),
@@ -241,7 +256,7 @@ impl Expander {
                 Ok(var)
             }
             None => {
-                let message = format!("{} is not bound", self.data.symbols.name(name));
+                let message = format!("{} is not bound", self.name(name));
                 self.error(SyntaxError::new(span, message).help("define it first"))
             }
         }
@@ -295,6 +310,15 @@ pub(super) const FORMS: &[&str] = &[
     "cas",
     "assert",
     "define",
+    "define-syntax",
+    "define-values",
+    "define-record-type",
+    "let-syntax",
+    "letrec-syntax",
+    "syntax-rules",
+    "let-values",
+    "let*-values",
+    "receive",
     "else",
     "=>",
 ];
@@ -316,6 +340,9 @@ pub(super) fn usage(word: &str) -> &'static str {
         "acquire" | "release" => "write (acquire lock)",
         "cas" => "write (cas variable old new), (cas vector index old new) or (cas-ref ref old new)",
         "assert" => "write (assert test)",
+        "let-syntax" | "letrec-syntax" => "write (let-syntax ((name (syntax-rules ...)) ...) expression ...)",
+        "let-values" | "let*-values" => "write (let-values (((name ...) expression) ...) expression ...)",
+        "receive" => "write (receive (name ...) expression expression ...)",
         _ => "see docs/scheme.md for the language",
     }
 }

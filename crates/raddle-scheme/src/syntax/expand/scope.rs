@@ -4,11 +4,30 @@
 //! initialisers are expanded it is noted which variables are *quiet*: initialised before any thread that knows them runs, and
 //! used by nobody before that.
 
-use super::{Expanded, Expander, Lost, PRELUDE};
+use super::{Bound, Expanded, Expander, Lost, PRELUDE};
 use crate::syntax::core::{Const, Expr, VarId};
 use crate::syntax::reader::{Datum, DatumId, Symbol, read};
 use crate::syntax::source::{Span, SyntaxError};
 use rustc_hash::FxHashSet;
+
+/// Forms, and the procedures of the prelude that they become calls of.
+const CALLED: &[(&str, &str)] = &[
+    ("unquote-splicing", "append"),
+    ("quasiquote", "list->vector"),
+    ("delay", "promise-of"),
+    ("let-values", "call-with-values"),
+    ("let*-values", "call-with-values"),
+    ("receive", "call-with-values"),
+    ("define-values", "call-with-values"),
+    ("define-values", "list"),
+];
+
+/// A body without its macros.
+pub(super) struct Flat {
+    pub(super) items: Vec<DatumId>,
+    /// The names of the macros, which are bound from here on.
+    pub(super) macros: Vec<Symbol>,
+}
 
 impl Expander {
     /// The prelude's definitions that the program mentions, directly or through each other.
@@ -22,9 +41,7 @@ impl Expander {
             mentioned.extend(self.symbol(DatumId(at)));
         }
         // Forms that are expanded to calls mention what they call.
-        for (form, procedure) in
-            [("unquote-splicing", "append"), ("quasiquote", "list->vector"), ("delay", "promise-of")]
-        {
+        for &(form, procedure) in CALLED {
             let form = self.data.symbols.intern(form);
             if mentioned.contains(&form) {
                 mentioned.insert(self.data.symbols.intern(procedure));
@@ -49,7 +66,8 @@ impl Expander {
             .iter()
             .map(|&id| shift(id))
             .filter_map(|id| Some((self.defined_name(id)?, id)))
-            .filter(|(name, _)| !defined.contains(name))
+            // What has a meaning already is a macro of the program.
+            .filter(|(name, _)| !defined.contains(name) && !self.scope.contains_key(name))
             .collect();
         let mut taken = vec![false; candidates.len()];
         loop {
@@ -75,22 +93,47 @@ impl Expander {
         candidates.iter().zip(&taken).filter(|(_, taken)| **taken).map(|(c, _)| c.1).collect()
     }
 
-    /// Top-level `begin`s are spliced.
-    pub(super) fn flatten(&self, items: &[DatumId]) -> Vec<DatumId> {
-        let mut out = Vec::with_capacity(items.len());
+    /// The items of a body, or of the top level: `begin`s are spliced, macros that stand among the definitions are written out,
+    /// and so are the forms that define several names.
+    pub(super) fn flatten(&mut self, items: &[DatumId], global: bool) -> Flat {
+        let mut flat = Flat { items: Vec::with_capacity(items.len()), macros: Vec::new() };
         let mut work: Vec<DatumId> = items.iter().rev().copied().collect();
         while let Some(item) = work.pop() {
-            match self.list(item) {
-                Some(parts)
-                    if self.keyword(&parts) == Some("begin")
-                        && parts.iter().any(|&p| self.defined_name(p).is_some()) =>
-                {
-                    work.extend(parts[1..].iter().rev());
+            let Some(parts) = self.list(item) else {
+                flat.items.push(item);
+                continue;
+            };
+            let span = self.data.span(item);
+            if let Some(rules) = self.macro_of(&parts) {
+                work.extend(self.rewritten(rules, &parts, span));
+                continue;
+            }
+            match self.keyword(&parts) {
+                Some("begin") if parts.iter().any(|&part| self.is_defining(part)) => {
+                    work.extend(parts[1..].iter().rev())
                 }
-                _ => out.push(item),
+                Some("define-syntax") => {
+                    flat.macros.extend(self.define_syntax(&parts, span, global));
+                }
+                Some("define-values") => match self.defined_values(&parts, span) {
+                    Ok(definitions) => work.extend(definitions.into_iter().rev()),
+                    Err(Lost) => {}
+                },
+                Some("define-record-type") => match self.record_type(&parts, span) {
+                    Ok(definitions) => work.extend(definitions.into_iter().rev()),
+                    Err(Lost) => {}
+                },
+                _ => flat.items.push(item),
             }
         }
-        out
+        flat
+    }
+
+    /// Whether a form defines something, or may do so once it is written out.
+    fn is_defining(&self, id: DatumId) -> bool {
+        let parts = self.list(id).unwrap_or_default();
+        let defines = ["define", "define-syntax", "define-values", "define-record-type", "begin"];
+        self.macro_of(&parts).is_some() || self.keyword(&parts).is_some_and(|word| defines.contains(&word))
     }
 
     /// The name that `(define ...)` defines.
@@ -112,7 +155,7 @@ impl Expander {
     pub(super) fn top_level(&mut self, items: &[DatumId]) -> Expanded {
         for &item in items {
             if let Some(name) = self.defined_name(item)
-                && !self.is_bound(name)
+                && !matches!(self.scope.get(&name).and_then(|stack| stack.last()), Some(Bound::Var { .. }))
             {
                 let var = self.variable(name, self.data.span(item), true);
                 self.bind(name, var);
@@ -127,9 +170,13 @@ impl Expander {
         for &item in items {
             let from = self.program.exprs.len();
             let part = match self.defined_name(item) {
-                None => self.expand(item),
+                None => {
+                    let part = self.expand(item);
+                    self.used_early(from, |var| !seen.contains(&var), &mut early);
+                    part
+                }
                 Some(name) => {
-                    let var = self.scope[&name].last().map(|bound| bound.var).ok_or(Lost)?;
+                    let Some(&Bound::Var { var, .. }) = self.scope[&name].last() else { return Err(Lost) };
                     self.definition(item).map(|init| {
                         quiet_so_far &= self.quiet[init.index()];
                         self.used_early(from, |var| !seen.contains(&var), &mut early);
@@ -153,6 +200,7 @@ impl Expander {
         if lost {
             return Err(Lost);
         }
+        self.nobody_else_knows(seen.iter().copied(), &early);
         let span = self.whole();
         Ok(match parts.len() {
             0 => self.constant(Const::Unspecified, span),
@@ -172,6 +220,15 @@ impl Expander {
             {
                 early.insert(var);
             }
+        }
+    }
+
+    /// A variable that only the code around its definition mentions, and not before it, is found unassigned by nobody, whatever has
+    /// been called or spawned by then.
+    fn nobody_else_knows(&mut self, vars: impl Iterator<Item = VarId>, early: &FxHashSet<VarId>) {
+        for var in vars.filter(|var| !early.contains(var)) {
+            let info = &mut self.program.vars[var.index()];
+            info.quiet |= !info.captured;
         }
     }
 
@@ -205,9 +262,19 @@ impl Expander {
         if items.is_empty() {
             return self.error(SyntaxError::new(span, "this body is empty"));
         }
-        let items = self.flatten(items);
+        let flat = self.flatten(items, false);
+        let result = self.flat_body(&flat.items, span);
+        flat.macros.iter().for_each(|&name| self.unbind(name));
+        result
+    }
+
+    fn flat_body(&mut self, items: &[DatumId], span: Span) -> Expanded {
+        if items.is_empty() {
+            return self.error(SyntaxError::new(span, "this body has no expression"));
+        }
         if !items.iter().any(|&item| self.defined_name(item).is_some()) {
-            return self.sequence(&items, span);
+            self.capture_local();
+            return self.sequence(items, span);
         }
         let last = items.iter().rposition(|&item| self.defined_name(item).is_some()).unwrap_or(0);
         if last + 1 == items.len() {
@@ -251,6 +318,7 @@ impl Expander {
         for &(name, var, _, _) in &bindings {
             self.bind(name, var);
         }
+        self.capture_local();
         let result = (|| {
             let mut inits = Vec::with_capacity(bindings.len());
             let mut quiet = true;
@@ -267,6 +335,7 @@ impl Expander {
                 inits.push((var, init));
             }
             let body = body(self)?;
+            self.nobody_else_knows(bindings.iter().map(|b| b.1), &early);
             Ok(self.emit(Expr::Letrec(inits.into(), body), span))
         })();
         for &(name, ..) in &bindings {

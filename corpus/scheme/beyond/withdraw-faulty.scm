@@ -1,0 +1,11 @@
+;; The balance is asked for and then changed, each atomically, and both together not.
+(define balance (atom 100))
+(define (withdraw n)
+  (if (>= (deref balance) n)
+      (swap! balance - n)
+      #f))
+(define a (future (withdraw 80)))
+(define b (future (withdraw 60)))
+(deref a)
+(deref b)
+(assert (>= (deref balance) 0))

@@ -1,0 +1,11 @@
+;; Money is taken out of an atom as long as there is enough: a failed swap looks again, and may give up.
+(define balance (atom 100))
+(define (withdraw n)
+  (let ((old (deref balance)))
+    (cond ((< old n) #f)
+          ((compare-and-set! balance old (- old n)) #t)
+          (else (withdraw n)))))
+(define a (future (withdraw 80)))
+(define b (future (withdraw 60)))
+(assert (not (and (deref a) (deref b))))
+(assert (>= (deref balance) 0))
