@@ -18,6 +18,9 @@
 //! To *stray* is to leave the observed path: the real thread would not block, it would do something that the trace does
 //! not show. Nothing is predicted behind such a step, and a state in which a thread could stray is not a deadlock.
 //!
+//! Where every read is to keep its writer ([`crate::options::Level::Sound`]), accesses to memory that threads share are steps too:
+//! `Atomic` ones whose values are the events that wrote them. All that is said of atomics holds for them.
+//!
 //! # Deviations from the paper
 //!
 //! * A wait needs its signal *after* its beginning; a signal that comes first is lost. The paper's SIGNAL process
@@ -391,6 +394,8 @@ pub struct Program {
     /// All steps in the observed order. Steps that were not taken there are missing.
     pub order: Vec<ThreadIx>,
     pub accesses: Accesses,
+    /// Accesses to shared memory are steps, and every write is a value of its own.
+    pub keeps_reads: bool,
     /// Events that the model would not have allowed.
     pub oddities: u64,
     /// Accesses that the recording left out.

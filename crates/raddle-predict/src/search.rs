@@ -14,6 +14,7 @@ use crate::state::{State, Status, Undo};
 use crate::stubborn::{Choice, Stubborn};
 use raddle_trace::ThreadIx;
 use rustc_hash::FxHashSet;
+use std::time::{Duration, Instant};
 
 /// How a search ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,21 +27,47 @@ pub enum Outcome {
     GaveUp,
 }
 
-/// How many states may still be visited, and how many were.
+/// How many states may still be visited, and how many were; and until when.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub left: u64,
     pub used: u64,
+    pub deadline: Option<Instant>,
 }
+
+/// The clock is looked at once in so many states.
+const CLOCK_STATES: u64 = 256;
 
 impl Budget {
     pub fn new(states: u64) -> Budget {
-        Budget { left: states, used: 0 }
+        Budget { left: states, used: 0, deadline: None }
+    }
+
+    pub fn with_time(states: u64, time: Option<Duration>) -> Budget {
+        Budget { left: states, used: 0, deadline: time.and_then(|time| Instant::now().checked_add(time)) }
+    }
+
+    /// A part of this budget, of so many states at most. [`Budget::settle`] takes back what it used.
+    pub fn part(&self, states: u64) -> Budget {
+        Budget { left: states.min(self.left), used: 0, deadline: self.deadline }
+    }
+
+    pub fn settle(&mut self, part: Budget) {
+        self.used += part.used;
+        self.left = self.left.saturating_sub(part.used);
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.left = 0;
+        }
     }
 
     /// Takes one state; false when there is none left.
     pub fn spend(&mut self) -> bool {
         self.used += 1;
+        if self.used.is_multiple_of(CLOCK_STATES)
+            && self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            self.left = 0;
+        }
         let some = self.left > 0;
         self.left = self.left.saturating_sub(1);
         some
@@ -66,8 +93,15 @@ impl Search {
         Search { stubborn: Stubborn::new(threads), visited: FxHashSet::default(), frames: Vec::new() }
     }
 
-    /// Looks for a way from `state` to all targets at once. The state is unchanged afterwards.
-    pub fn reach(&mut self, state: &mut State<'_>, targets: &[Target], budget: &mut Budget) -> Outcome {
+    /// Looks for a way from `state` to all targets at once. The state is unchanged afterwards. `needed` says how far each
+    /// thread must come in any case; it may say less than is so.
+    pub fn reach(
+        &mut self,
+        state: &mut State<'_>,
+        targets: &[Target],
+        needed: &[Pos],
+        budget: &mut Budget,
+    ) -> Outcome {
         let mut limit: Vec<Pos> =
             state.program.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
         for target in targets {
@@ -78,14 +112,20 @@ impl Search {
         }
         let mut outcome = Outcome::Impossible;
         self.walk(state, budget, |stubborn, state, path| {
-            let seeds: Choice = targets
-                .iter()
-                .filter(|target| state.at[target.thread.index()] < target.pos)
-                .map(|target| target.thread)
-                .collect();
+            let away = |target: &&Target| state.at[target.thread.index()] < target.pos;
+            let mut seeds: Choice = targets.iter().filter(away).map(|target| target.thread).collect();
             if seeds.is_empty() {
                 outcome = Outcome::Found(path());
                 return None;
+            }
+            // Whoever still has to move is as good a seed, and if one of them never can, neither can the others.
+            let behind = |thread: &ThreadIx| {
+                state.at[thread.index()] < needed[thread.index()] && !seeds.contains(thread)
+            };
+            let more: Choice = state.program.thread_ids().filter(behind).collect();
+            seeds.extend(more);
+            if seeds.iter().any(|&thread| state.is_lost(thread)) {
+                return Some(Choice::new());
             }
             // A target that can never move again makes its stubborn set empty: dead end.
             Some(stubborn.smallest(state, &limit, &seeds))

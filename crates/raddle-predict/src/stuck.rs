@@ -21,10 +21,10 @@ use crate::closure::Target;
 use crate::ids::{LockIx, Pos};
 use crate::lock_cycles::lock_cycles;
 use crate::options::Options;
-use crate::prediction::{Unexplored, Verdict};
+use crate::prediction::{OpenQuestion, Unexplored, Verdict};
 use crate::program::{Action, Program};
 use crate::races::held_at;
-use crate::reach::{Answer, Question, Reach};
+use crate::reach::{Answer, Question, Reach, Size};
 use crate::search::{Budget, Search};
 use crate::sites::{SiteIx, Sites};
 use crate::state::{State, Status};
@@ -212,7 +212,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
     }
 
     pub fn find(mut self, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) -> Vec<Candidate> {
-        self.lock_cycles();
+        self.lock_cycles(unexplored);
         if let Some(reduced) = without_leaf_locks(self.program) {
             match self.options.window {
                 Some(events) => {
@@ -236,7 +236,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
 
     // Locks only.
 
-    fn lock_cycles(&mut self) {
+    fn lock_cycles(&mut self, unexplored: &mut Vec<Unexplored>) {
         let mut patterns: Vec<Vec<Target>> = Vec::new();
         let mut settled: FxHashSet<Vec<(SiteIx, u32, Pos)>> = FxHashSet::default();
         let mut asked: FxHashMap<Vec<(SiteIx, u32, Pos)>, usize> = FxHashMap::default();
@@ -271,16 +271,30 @@ impl<'a, 'p> Stuck<'a, 'p> {
             patterns.into_iter().map(|targets| Question { targets: targets.clone(), key: targets }).collect();
         let settled = std::cell::RefCell::new(settled);
         let mut found = Vec::new();
+        let mut open = Vec::new();
         self.reach.search_all(
             questions,
             |targets| !settled.borrow().contains(&places(trace, sites, program, targets)),
-            |targets, answer| {
-                if let Answer::Yes(witness) = answer {
+            |targets, answer, size| match answer {
+                Answer::Yes(witness) => {
                     settled.borrow_mut().insert(places(trace, sites, program, &targets));
                     found.push((targets, witness));
                 }
+                Answer::No => {}
+                Answer::Unknown => {
+                    let event = |target: &Target| program.step(target.thread, target.pos).map(|s| s.event.0);
+                    let mut events: Vec<u32> = targets.iter().filter_map(event).collect();
+                    events.sort_unstable();
+                    if let [first, .., last] = events[..] {
+                        let (events, Size { steps, states }) = ([first, last], size);
+                        open.push(OpenQuestion { events, steps, states });
+                    }
+                }
             },
         );
+        if !open.is_empty() {
+            unexplored.push(Unexplored::Cycles { count: open.len() as u64, open });
+        }
         for (targets, witness) in found {
             self.add(CandidateKind::Deadlock, &targets, witness);
         }
@@ -319,10 +333,10 @@ impl<'a, 'p> Stuck<'a, 'p> {
 
     fn whole(&mut self, reduced: &Program, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) {
         let limit: Vec<Pos> = reduced.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
-        let mut budget = Budget::new(self.reach.budget.left / 2);
+        let mut budget = self.reach.budget.part(self.reach.budget.left / 4);
         let mut state = State::new(reduced);
         let complete = self.search(&mut state, &limit, &mut budget, verdict);
-        self.spend(budget.used);
+        self.reach.budget.settle(budget);
         if complete {
             return;
         }
@@ -332,11 +346,6 @@ impl<'a, 'p> Stuck<'a, 'p> {
         let events = ((share as f64).sqrt() as u32 * 2).clamp(WINDOW_MIN, 10_000);
         let Tally { exhausted, given_up } = self.windows(reduced, events, verdict);
         unexplored.push(Unexplored::Windows { events, exhausted, given_up });
-    }
-
-    fn spend(&mut self, states: u64) {
-        self.reach.budget.left = self.reach.budget.left.saturating_sub(states);
-        self.reach.budget.used += states;
     }
 
     fn windows(&mut self, reduced: &Program, length: u32, verdict: &mut Verdict) -> Tally {
@@ -359,9 +368,9 @@ impl<'a, 'p> Stuck<'a, 'p> {
             if self.reach.budget.left == 0 {
                 tally.given_up += 1;
             } else {
-                let mut budget = Budget::new(each.min(self.reach.budget.left));
+                let mut budget = self.reach.budget.part(each);
                 let complete = self.search(&mut state, &limit, &mut budget, verdict);
-                self.spend(budget.used);
+                self.reach.budget.settle(budget);
                 tally.exhausted += u64::from(complete);
                 tally.given_up += u64::from(!complete);
             }
