@@ -54,8 +54,7 @@ use search::Budget;
 /// Predicts what other interleavings of the events of a trace would do.
 pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     let sound = options.level == Level::Sound;
-    let built =
-        if sound { build::build_keeping_reads(trace) } else { build::build(trace, options.atomics) };
+    let built = if sound { build::build_keeping_reads(trace) } else { build::build(trace, options.atomics) };
     let mut program = built.program;
     let mut prediction =
         Prediction { names: Names::of(trace), level: options.level, ..Prediction::default() };
@@ -89,7 +88,8 @@ pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     if options.checks.stuck {
         let half = if options.checks.races { options.budget_states / 2 } else { 0 };
         let time = options.budget_time.map(|time| if options.checks.races { time / 2 } else { time });
-        let whole = std::mem::replace(&mut reach.budget, Budget::with_time(options.budget_states - half, time));
+        let whole =
+            std::mem::replace(&mut reach.budget, Budget::with_time(options.budget_states - half, time));
         let stuck = stuck::Stuck::new(trace, &program, &must, options, &mut reach);
         let Prediction { verdict, unexplored, .. } = &mut prediction;
         stuck_candidates = stuck.find(verdict, unexplored);
