@@ -32,6 +32,7 @@ pub mod prediction;
 pub mod program;
 pub mod races;
 pub mod reach;
+mod saturation;
 pub mod search;
 mod sites;
 pub mod state;

@@ -444,6 +444,21 @@ impl Program {
         }
     }
 
+    /// The same program with further needs.
+    pub(crate) fn with_needs(&self, mut needs: Vec<(ThreadIx, Pos, Need)>) -> Program {
+        for thread in self.thread_ids() {
+            for (pos, step) in self.steps(thread).iter().enumerate() {
+                needs.extend(self.needs_of(step).iter().map(|&need| (thread, pos as Pos, need)));
+            }
+        }
+        let mut program = self.clone();
+        for step in program.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
+            step.needs = (0, 0);
+        }
+        program.set_needs(needs);
+        program
+    }
+
     /// How many visible operations a thread has completed at a position.
     pub fn visible_before(&self, thread: ThreadIx, pos: Pos) -> u32 {
         self.steps(thread)[..pos as usize].iter().filter(|step| step.visible).count() as u32

@@ -11,6 +11,7 @@ use crate::closure::{Target, closure};
 use crate::ids::Pos;
 use crate::prediction::Answers;
 use crate::program::Program;
+use crate::saturation::{Saturated, saturate};
 use crate::search::{Budget, Outcome, Search};
 use crate::state::State;
 use crate::witness::{Fidelity, Witness};
@@ -58,6 +59,9 @@ struct Pending<K> {
     size: Size,
     /// A target would have to be left behind.
     lost: bool,
+    /// The program with the orders that saturation found, where it found any.
+    ordered: Option<Box<Program>>,
+    saturated: bool,
 }
 
 pub struct Reach<'p> {
@@ -151,6 +155,25 @@ impl<'p> Reach<'p> {
         needed
     }
 
+    /// Looks for orders that hold in every answer; from then on the search is for the whole trace, with them. False if they
+    /// contradict each other: there is no answer.
+    fn saturate<K>(&self, pending: &mut Pending<K>) -> bool {
+        pending.saturated = true;
+        match saturate(self.program, self.must, &pending.question.targets, &pending.needed) {
+            Saturated::Refuted => return false,
+            Saturated::Orders(orders, needed) => {
+                pending.needed = needed;
+                if !orders.is_empty() {
+                    pending.ordered = Some(Box::new(self.program.with_needs(orders)));
+                    // Steps that the observed run took before the window may contradict an order.
+                    pending.window = usize::MAX;
+                }
+            }
+            Saturated::Unknown => {}
+        }
+        true
+    }
+
     /// Answers all questions by search, as far as the budget goes. `wanted` is asked before each: the answers given so
     /// far may have made it unnecessary. `done` gets every answer, with how large the question was.
     ///
@@ -171,7 +194,8 @@ impl<'p> Reach<'p> {
                 let size = Size { steps: latest as u64, states: 0 };
                 let (window, states) = (WINDOW_STEPS, STATES_FIRST);
                 let lost = question.targets.iter().any(|target| needed[target.thread.index()] > target.pos);
-                Pending { latest, question, needed, window, states, size, lost }
+                let (ordered, saturated) = (None, false);
+                Pending { latest, question, needed, window, states, size, lost, ordered, saturated }
             })
             .collect();
         round.sort_by_key(|pending| pending.latest);
@@ -203,14 +227,23 @@ impl<'p> Reach<'p> {
                     at += 1;
                 }
                 let mut budget = self.budget.part(pending.states);
-                let outcome =
-                    search.reach(&mut state, &pending.question.targets, &pending.needed, &mut budget);
+                let (targets, needed) = (&pending.question.targets, &pending.needed);
+                let (outcome, positions) = match &pending.ordered {
+                    None => (search.reach(&mut state, targets, needed, &mut budget), None),
+                    Some(program) => {
+                        let mut state = State::new(program);
+                        for &thread in &program.order[..start] {
+                            state.take(thread);
+                        }
+                        (search.reach(&mut state, targets, needed, &mut budget), Some(state.at))
+                    }
+                };
+                let positions = positions.unwrap_or_else(|| state.at.clone());
                 self.budget.settle(budget);
                 pending.size.states += budget.used;
                 match outcome {
                     Outcome::Found(then) => {
                         self.answers.by_search += 1;
-                        let positions = state.at.clone();
                         let witness = Witness { positions, then, fidelity: Fidelity::Reordered };
                         done(pending.question.key, Answer::Yes(witness), pending.size);
                     }
@@ -222,6 +255,13 @@ impl<'p> Reach<'p> {
                         pending.window = pending.window.saturating_mul(WINDOW_GROWTH);
                         left.push(pending);
                     }
+                    Outcome::GaveUp if !pending.saturated => match self.saturate(&mut pending) {
+                        true => left.push(pending),
+                        false => {
+                            self.answers.refuted += 1;
+                            done(pending.question.key, Answer::No, pending.size);
+                        }
+                    },
                     Outcome::GaveUp => {
                         pending.states = pending.states.saturating_mul(STATES_GROWTH);
                         left.push(pending);

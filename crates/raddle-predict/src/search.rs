@@ -9,7 +9,8 @@
 //! came earliest in the observed run go first, so that witnesses stay close to it.
 
 use crate::closure::Target;
-use crate::ids::Pos;
+use crate::ids::{Pos, ValueIx};
+use crate::program::Action;
 use crate::state::{State, Status, Undo};
 use crate::stubborn::{Choice, Stubborn};
 use raddle_trace::ThreadIx;
@@ -74,6 +75,53 @@ impl Budget {
     }
 }
 
+/// Would this step make it impossible to reach the targets? It would if it overwrites what somebody still has to read, or
+/// takes a lock for good that somebody still has to take.
+fn is_doomed(state: &State<'_>, thread: ThreadIx, targets: &[Target], needed: &[Pos]) -> bool {
+    let program = state.program;
+    let Some(step) = state.next_step(thread) else { return false };
+    let others = |other: ThreadIx| {
+        let index = other.index();
+        let end = targets.iter().find(|target| target.thread == other).map_or(needed[index], |t| t.pos);
+        (other != thread && state.at[index] < end).then_some((state.at[index], end))
+    };
+    match step.action {
+        Action::Atomic { register, sets, .. } if program.keeps_reads && sets != ValueIx::NONE => {
+            let value = state.value_of(register);
+            program.registers[register.index()].reads.iter().any(|(reader, reads)| {
+                let Some((at, end)) = others(reader) else { return false };
+                let from = reads.partition_point(|&pos| pos < at);
+                reads[from..].iter().take_while(|&&pos| pos < end).any(|&pos| {
+                    let reads = program.step(reader, pos).map(|step| step.action);
+                    matches!(reads, Some(Action::Atomic { expects, .. }) if expects == value)
+                })
+            })
+        }
+        Action::Lock { lock, .. } => {
+            let Some(target) = targets.iter().find(|target| target.thread == thread) else { return false };
+            let lock = &program.locks[lock.index()];
+            let pos = state.at[thread.index()];
+            let kept = lock.use_by(thread).and_then(|uses| uses.open_at(pos + 1));
+            kept.is_some_and(|hold| hold.acquire == pos && hold.release >= target.pos)
+                && lock.uses.iter().any(|(other, uses)| {
+                    others(*other)
+                        .is_some_and(|(at, end)| uses.competes_between(at, end, step.action.effect()))
+                })
+        }
+        Action::Atomic { .. }
+        | Action::Free
+        | Action::Unlock { .. }
+        | Action::Signal { .. }
+        | Action::WaitBegin { .. }
+        | Action::Wait { .. }
+        | Action::BarrierEnter { .. }
+        | Action::BarrierExit { .. }
+        | Action::SemWait { .. }
+        | Action::SemPost { .. }
+        | Action::OncePassed { .. } => false,
+    }
+}
+
 struct Frame {
     choice: Choice,
     next: usize,
@@ -128,7 +176,9 @@ impl Search {
                 return Some(Choice::new());
             }
             // A target that can never move again makes its stubborn set empty: dead end.
-            Some(stubborn.smallest(state, &limit, &seeds))
+            let mut choice = stubborn.smallest(state, &limit, &seeds);
+            choice.retain(|thread| !is_doomed(state, *thread, targets, needed));
+            Some(choice)
         });
         if outcome == Outcome::Impossible && budget.left == 0 {
             outcome = Outcome::GaveUp;
