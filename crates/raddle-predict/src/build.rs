@@ -13,10 +13,12 @@ mod memory;
 use crate::address_space::AddressSpace;
 use crate::guards::Guards;
 use crate::ids::{BarrierIx, InstanceIx, LockIx, LocksetIx, OnceIx, Pos, RegisterIx, SemIx, ValueIx};
+use crate::options::Level;
 use crate::program::{
     Access, AccessKind, Action, Barrier, Hold, Instance, Lock, LockUse, Need, Once, Program, Register,
     Semaphore, Step, ThreadSteps,
 };
+use crate::stolen_signals::Exchange;
 use cells::Cells;
 use raddle_trace::conditions::Conditions;
 use raddle_trace::model::EventIx;
@@ -118,6 +120,8 @@ struct Builder<'t> {
     values: FxHashMap<(RegisterIx, u64), ValueIx>,
     /// Memory whose reads must keep their writers, if they must.
     cells: Option<Cells>,
+    /// Signals whose waits are exchanged.
+    exchange: Option<Exchange>,
     /// The event that wrote each register last, plus one.
     last_writers: Vec<u64>,
     lockset_index: FxHashMap<Vec<(LockIx, bool)>, LocksetIx>,
@@ -132,7 +136,20 @@ struct Builder<'t> {
 
 /// Builds the program of a trace. `atomics`: values read by atomics constrain it.
 pub fn build(trace: &MemoryTrace, atomics: bool) -> Built {
-    build_with(trace, atomics, None)
+    build_with(trace, atomics, None, None)
+}
+
+/// The same with the waits of two signals exchanged; at which level is as before.
+pub(crate) fn build_exchanged(
+    trace: &MemoryTrace,
+    level: Level,
+    atomics: bool,
+    exchange: Exchange,
+) -> Program {
+    match level {
+        Level::Optimistic => build_with(trace, atomics, None, Some(exchange)).program,
+        Level::Sound => keeping_reads(trace, Some(exchange)).program,
+    }
 }
 
 /// Builds the program in which every read, plain or atomic, sees the write that it saw in the observed run: accesses to
@@ -140,15 +157,19 @@ pub fn build(trace: &MemoryTrace, atomics: bool) -> Built {
 /// A reordering of this program is a *correct reordering* of the trace in the sense of the literature on predictive
 /// analysis, and each correct reordering (with the failed try operations where they were) is one of this program.
 pub fn build_keeping_reads(trace: &MemoryTrace) -> Built {
-    let accesses = build_with(trace, true, None).program.accesses;
+    keeping_reads(trace, None)
+}
+
+fn keeping_reads(trace: &MemoryTrace, exchange: Option<Exchange>) -> Built {
+    let accesses = build_with(trace, true, None, None).program.accesses;
     let cells = Cells::of(&accesses, &trace.events);
     drop(accesses);
-    let mut built = build_with(trace, true, Some(cells));
+    let mut built = build_with(trace, true, Some(cells), exchange);
     built.program.keeps_reads = true;
     built
 }
 
-fn build_with(trace: &MemoryTrace, atomics: bool, cells: Option<Cells>) -> Built {
+fn build_with(trace: &MemoryTrace, atomics: bool, cells: Option<Cells>, exchange: Option<Exchange>) -> Built {
     let events = &trace.events;
     let mut thread_count = trace.tables.threads.len();
     let mut forked = vec![false; thread_count];
@@ -189,6 +210,7 @@ fn build_with(trace: &MemoryTrace, atomics: bool, cells: Option<Cells>) -> Built
         register_states: Vec::new(),
         values: FxHashMap::default(),
         cells,
+        exchange,
         last_writers: Vec::new(),
         lockset_index: FxHashMap::from_iter([(Vec::new(), LocksetIx(0))]),
         space: AddressSpace::default(),
@@ -605,9 +627,10 @@ impl Builder<'_> {
                 }
                 _ => None,
             };
+            // A thread that asks for a lock which it has waits for itself: also a step that it cannot take.
             let Some((ix, action)) = pending else { continue };
-            if let Action::Lock { lock, .. } = action
-                && self.threads[index].held.iter().any(|held| held.lock == lock)
+            if let Action::Lock { lock, shared: true, .. } = action
+                && self.threads[index].held.iter().any(|held| held.lock == lock && held.shared)
             {
                 continue;
             }

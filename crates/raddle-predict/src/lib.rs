@@ -36,8 +36,10 @@ mod saturation;
 pub mod search;
 mod sites;
 pub mod state;
+mod stolen_signals;
 pub mod stubborn;
 pub mod stuck;
+mod wait_cycles;
 pub mod witness;
 
 pub use candidate::{Candidate, CandidateKind, Party, Role};

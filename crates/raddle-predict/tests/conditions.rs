@@ -61,6 +61,102 @@ fn correct_counterparts_have_none() {
     }
 }
 
+fn kinds(text: &str, level: Level) -> Vec<(CandidateKind, usize)> {
+    let mut reader = StdReader::new(text.as_bytes(), "t.std", None);
+    let trace = MemoryTrace::read(&mut reader).unwrap();
+    let prediction = predict(&trace, &Options { level, ..Options::default() });
+    prediction.candidates.iter().map(|candidate| (candidate.kind, candidate.parties.len())).collect()
+}
+
+/// The first signal was for T2, which then sends the one for T1. Had T1 waited already, it might have taken the first, and
+/// nobody would have woken T2.
+#[test]
+fn a_signal_that_another_waiter_takes_is_predicted() {
+    let text = "T0|fork(1)|1\nT0|fork(2)|2\nT2|acq(m)|3\nT2|waitbegin(c,m)|4\nT0|acq(m)|5\nT0|notify(c)|6\nT0|rel(m)|7\n\
+                T2|wait(c,m)|8\nT2|acq(m)|9\nT2|rel(m)|10\nT1|acq(m)|11\nT1|waitbegin(c,m)|12\nT2|acq(m)|13\n\
+                T2|notify(c)|14\nT2|rel(m)|15\nT1|wait(c,m)|16\nT1|acq(m)|17\nT1|rel(m)|18\nT0|join(1)|19\n";
+    let text =
+        text.replace("fork(1)", "fork(T1)").replace("fork(2)", "fork(T2)").replace("join(1)", "join(T1)");
+    for level in [Level::Sound, Level::Optimistic] {
+        let mut reader = StdReader::new(text.as_bytes(), "t.std", None);
+        let trace = MemoryTrace::read(&mut reader).unwrap();
+        let prediction = predict(&trace, &Options { level, ..Options::default() });
+        let stuck_at = |location: u32| {
+            prediction.candidates.iter().any(|candidate| {
+                let at = |party: &raddle_predict::Party| {
+                    let event = &trace.events[party.event.index()];
+                    *trace.tables.location(event.location) == raddle_trace::Location::Foreign(location)
+                };
+                // T1 comes to its end although T2, which wakes it in the trace, waits for good.
+                let ends = |witness: &raddle_predict::Witness| {
+                    let thread =
+                        trace.tables.threads.iter().position(|t| t.given_name.as_deref() == Some("T1"));
+                    let thread = raddle_trace::ThreadIx(thread.unwrap() as u32);
+                    witness.end()[thread.index()] as usize == prediction.program.steps(thread).len()
+                };
+                candidate.kind == CandidateKind::MissedSignal
+                    && candidate.parties.iter().any(at)
+                    && (ends(&candidate.witness) || candidate.alternatives.iter().any(|(_, w)| ends(w)))
+            })
+        };
+        assert!(stuck_at(8), "{level:?}: T2 waits for good: {:?}", prediction.candidates);
+    }
+    // A broadcast wakes both.
+    let all = text.replace("notify(c)", "notifyall(c)");
+    let missed = |text: &str| kinds(text, Level::Sound).len();
+    assert!(missed(&all) <= missed(&text));
+}
+
+/// A thread that asks for a mutex which it has, or for the write mode under its own read mode, waits for itself.
+#[test]
+fn a_self_deadlock_is_a_deadlock_of_one() {
+    for level in [Level::Sound, Level::Optimistic] {
+        assert_eq!(kinds("T1|acq(l)|1\nT1|w(x)|2\nT1|req(l)|3\n", level), [(CandidateKind::Deadlock, 1)]);
+        assert_eq!(kinds("T1|acqr(l)|1\nT1|req(l)|3\n", level), [(CandidateKind::Deadlock, 1)]);
+        assert_eq!(kinds("T1|acqr(l)|1\nT1|reqr(l)|3\n", level), []);
+        // Who waits for that thread is part of it.
+        let others = kinds("T1|acq(l)|1\nT2|req(l)|9\nT1|req(l)|3\n", level);
+        assert!(others.iter().any(|(kind, parties)| *kind == CandidateKind::Deadlock && *parties == 2));
+    }
+}
+
+/// A million events, a hundred waits under locks: decided without a search over the trace.
+#[test]
+fn a_long_trace_with_many_waits_needs_no_search() {
+    let events: usize =
+        std::env::var("RADDLE_LONG_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(60_000);
+    let waits = 100;
+    let mut text = String::from("T0|fork(T1)|1\nT0|fork(T2)|2\n");
+    for wait in 0..waits {
+        for step in 0..events / waits / 9 {
+            let (lock, var) = (step % 7, step % 13);
+            for thread in ["T1", "T2", "T0"] {
+                text.push_str(&format!(
+                    "{thread}|acq(k{lock})|3\n{thread}|w(v{var})|4\n{thread}|rel(k{lock})|5\n"
+                ));
+            }
+        }
+        // The notifier takes the outer lock first, here before the waiter has it.
+        text.push_str(
+            "T2|acq(outer)|11\nT2|rel(outer)|12\nT1|acq(outer)|13\nT1|acq(m)|14\nT1|waitbegin(m,m)|15\n",
+        );
+        text.push_str("T2|acq(m)|16\nT2|notify(m)|17\nT2|rel(m)|18\nT1|wait(m,m)|19\nT1|acq(m)|20\nT1|rel(m)|21\nT1|rel(outer)|22\n");
+        let _ = wait;
+    }
+    let mut reader = StdReader::new(text.as_bytes(), "t.std", None);
+    let trace = MemoryTrace::read(&mut reader).unwrap();
+    for level in [Level::Sound, Level::Optimistic] {
+        let mut options = Options { level, budget_states: 1_000, ..Options::default() };
+        options.checks.races = false;
+        let started = std::time::Instant::now();
+        let prediction = predict(&trace, &options);
+        println!("{} events, {level:?}: {:?}", trace.events.len(), started.elapsed());
+        let found =
+            prediction.candidates.iter().any(|c| c.kind == CandidateKind::Deadlock && c.parties.len() == 2);
+        assert!(found, "{level:?}: {:?}", prediction.unexplored);
+    }
+}
+
 /// Eight threads, 213 events: every pair is decided within the budget that one gets without asking.
 #[test]
 fn a_trace_of_213_events_and_8_threads_is_decided() {
