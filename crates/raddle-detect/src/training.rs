@@ -14,6 +14,17 @@ pub enum PlaceName {
     Absolute(u64),
 }
 
+impl std::fmt::Display for PlaceName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PlaceName::Unknown => f.write_str("an unknown place"),
+            PlaceName::Foreign(number) => write!(f, "location {number}"),
+            PlaceName::Module(module, address) => write!(f, "{module}+{address:#x}"),
+            PlaceName::Absolute(address) => write!(f, "{address:#x}"),
+        }
+    }
+}
+
 pub fn place_name(tables: &Tables, location: LocationIx) -> PlaceName {
     match *tables.location(location) {
         Location::Unknown => PlaceName::Unknown,

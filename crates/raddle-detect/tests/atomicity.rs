@@ -206,6 +206,86 @@ fn atomizer_is_reduction() {
     assert!(found > 50);
 }
 
+/// Does an operation on the lock move both ways at this event: only one thread has taken it so far, or each time another
+/// lock was held, the same one?
+fn naive_protected(sections: &[Section], lock: u64, upto: usize) -> bool {
+    let taken: Vec<&Section> =
+        sections.iter().filter(|section| section.lock.0 == lock && section.acquire <= upto).collect();
+    let threads: BTreeSet<ThreadIx> = taken.iter().map(|section| section.thread).collect();
+    let mut held = taken.iter().map(|section| -> BTreeSet<u64> {
+        let open = |other: &&Section| {
+            other.thread == section.thread
+                && !other.read
+                && other.lock.0 != lock
+                && other.acquire < section.acquire
+                && other.release.is_none_or(|release| release > section.acquire)
+        };
+        sections.iter().filter(open).map(|other| other.lock.0).collect()
+    });
+    let first = held.next().unwrap_or_default();
+    let common = held.fold(first, |common, set| common.intersection(&set).copied().collect());
+    threads.len() <= 1 || !common.is_empty()
+}
+
+#[test]
+fn protected_locks_move_both_ways() {
+    let (mut found, mut fewer) = (0, 0);
+    let shapes = [
+        Shape {
+            regions: true,
+            other_percent: 20,
+            nesting_max: 3,
+            lock_percent: 40,
+            ..Shape::locks_only(3, 3, 3, 90)
+        },
+        Shape {
+            regions: true,
+            other_percent: 25,
+            nesting_max: 2,
+            lock_percent: 30,
+            ..Shape::locks_only(2, 2, 3, 60)
+        },
+    ];
+    for shape in &shapes {
+        for seed in 0..cases(150) {
+            let trace = generate(shape, seed);
+            let sections = sections(&trace);
+            let transaction = transactions(&trace, &Regions::Marked);
+            let mut state: BTreeMap<usize, (bool, bool)> = BTreeMap::new();
+            let mut expected = BTreeSet::new();
+            for (index, event) in trace.events.iter().enumerate() {
+                let begin = transaction[index];
+                if !matches!(trace.events[begin].op, Op::AtomicBegin { .. }) {
+                    continue;
+                }
+                let (committed, violated) = state.entry(begin).or_default();
+                let moves = |lock: u64| naive_protected(&sections, lock, index);
+                let (right, left, racy) = match event.op {
+                    Op::Lock { lock, .. } | Op::ReadLock { lock, .. } => (!moves(lock.0), false, false),
+                    Op::Unlock { lock, .. } => (false, !moves(lock.0), false),
+                    Op::Read { .. } | Op::Write { .. } => {
+                        (false, false, naive_racy(&trace, &sections, index))
+                    }
+                    _ => (false, false, false),
+                };
+                if *committed && !*violated && (right || racy) {
+                    *violated = true;
+                    expected.insert(index as u64);
+                }
+                *committed |= racy || left;
+            }
+            let violations = |mut atomizer: Atomizer| -> BTreeSet<u64> {
+                run(&trace, &mut atomizer);
+                atomizer.violations().iter().copied().collect()
+            };
+            assert_eq!(violations(Atomizer::with_protected_locks(Regions::Marked)), expected, "seed {seed}");
+            found += expected.len();
+            fewer += usize::from(violations(Atomizer::new(Regions::Marked)).len() > expected.len());
+        }
+    }
+    assert!(found > 20 && fewer > 20, "{found} found, {fewer} times fewer than without");
+}
+
 #[test]
 fn avio_finds_the_unserialisable_interleavings() {
     for (number, shape) in shapes().iter().enumerate().filter(|(_, shape)| !shape.mixed_sizes) {
@@ -416,10 +496,11 @@ fn correlated_is_common_use_without_common_lock() {
                 trace.events[index].op = Op::Yield;
             }
         }
-        // Units: what a thread does from one outermost acquisition to the next.
+        // Units: what a thread does until an outermost acquisition of a lock that it took so in the same unit.
         let mut units: Vec<BTreeSet<u64>> = Vec::new();
         let mut current: BTreeMap<ThreadIx, usize> = BTreeMap::new();
         let mut depth: BTreeMap<ThreadIx, u32> = BTreeMap::new();
+        let mut taken: BTreeMap<ThreadIx, BTreeSet<u64>> = BTreeMap::new();
         for event in &trace.events {
             let unit = *current.entry(event.thread).or_insert_with(|| {
                 units.push(BTreeSet::new());
@@ -427,9 +508,11 @@ fn correlated_is_common_use_without_common_lock() {
             });
             let depth = depth.entry(event.thread).or_default();
             match event.op {
-                Op::Lock { .. } => {
-                    if *depth == 0 {
+                Op::Lock { lock, .. } => {
+                    let taken = taken.entry(event.thread).or_default();
+                    if *depth == 0 && !taken.insert(lock.0) {
                         current.remove(&event.thread);
+                        *taken = BTreeSet::from([lock.0]);
                     }
                     *depth += 1;
                 }
@@ -476,7 +559,7 @@ fn correlated_is_common_use_without_common_lock() {
                 expected += usize::from(bad);
             }
         }
-        let mut detector = Correlated::new(thresholds);
+        let mut detector = Correlated::new(thresholds, Regions::Marked);
         run(&trace, &mut detector);
         assert_eq!(detector.found().len(), expected, "seed {seed}");
         found += expected;

@@ -201,8 +201,16 @@ fn starvation_is_a_lock_that_others_keep_taking() {
             let thread = trace.events[first].thread;
             let until = (first..trace.events.len())
                 .find(|&event| trace.events[event].thread == thread && takes(event, lock));
+            // Readers do not keep a reader out.
+            let reads = |event: usize| {
+                matches!(
+                    trace.events[event].op,
+                    Op::ReadLock { .. } | Op::ReadLockFailed { .. } | Op::Request { read: true, .. }
+                )
+            };
             let turns = (first..until.unwrap_or(trace.events.len()))
-                .filter(|&event| trace.events[event].thread != thread && takes(event, lock));
+                .filter(|&event| trace.events[event].thread != thread && takes(event, lock))
+                .filter(|&event| !(reads(first) && reads(event)));
             // Only the first wish since the thread last had the lock counts.
             let earlier = (0..first)
                 .rev()

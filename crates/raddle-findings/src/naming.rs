@@ -153,6 +153,10 @@ impl Namer {
     /// A thread of a trace.
     pub fn thread(&self, tables: &Tables, thread: ThreadIx) -> Thread {
         match tables.threads.get(thread.index()) {
+            // What the trace calls it, and nothing else, is what its reader knows.
+            Some(known) if self.foreign.is_some() && known.given_name.is_some() => {
+                Thread::at(known.given_name.clone().unwrap_or_default())
+            }
             Some(known) => Thread { path: known.name.clone(), entry: None, name: known.given_name.clone() },
             None => Thread::at(format!("?{}", thread.0)),
         }

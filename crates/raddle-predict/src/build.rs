@@ -6,16 +6,20 @@
 //! initialisation was not seen get the smallest count that explains what was. A thread that was waiting when the trace
 //! ended gets the step that it was waiting for, so that a recorded deadlock is a deadlock of the program.
 
+mod cells;
 mod locks;
 mod memory;
 
 use crate::address_space::AddressSpace;
 use crate::guards::Guards;
 use crate::ids::{BarrierIx, InstanceIx, LockIx, LocksetIx, OnceIx, Pos, RegisterIx, SemIx, ValueIx};
+use crate::options::Level;
 use crate::program::{
     Access, AccessKind, Action, Barrier, Hold, Instance, Lock, LockUse, Need, Once, Program, Register,
     Semaphore, Step, ThreadSteps,
 };
+use crate::stolen_signals::Exchange;
+use cells::Cells;
 use raddle_trace::conditions::Conditions;
 use raddle_trace::model::EventIx;
 use raddle_trace::schedule::step_of;
@@ -114,6 +118,12 @@ struct Builder<'t> {
     registers: FxHashMap<u64, RegisterIx>,
     register_states: Vec<RegisterState>,
     values: FxHashMap<(RegisterIx, u64), ValueIx>,
+    /// Memory whose reads must keep their writers, if they must.
+    cells: Option<Cells>,
+    /// Signals whose waits are exchanged.
+    exchange: Option<Exchange>,
+    /// The event that wrote each register last, plus one.
+    last_writers: Vec<u64>,
     lockset_index: FxHashMap<Vec<(LockIx, bool)>, LocksetIx>,
     space: AddressSpace,
     benign: Vec<(u64, u64)>,
@@ -126,6 +136,40 @@ struct Builder<'t> {
 
 /// Builds the program of a trace. `atomics`: values read by atomics constrain it.
 pub fn build(trace: &MemoryTrace, atomics: bool) -> Built {
+    build_with(trace, atomics, None, None)
+}
+
+/// The same with the waits of two signals exchanged; at which level is as before.
+pub(crate) fn build_exchanged(
+    trace: &MemoryTrace,
+    level: Level,
+    atomics: bool,
+    exchange: Exchange,
+) -> Program {
+    match level {
+        Level::Optimistic => build_with(trace, atomics, None, Some(exchange)).program,
+        Level::Sound => keeping_reads(trace, Some(exchange)).program,
+    }
+}
+
+/// Builds the program in which every read, plain or atomic, sees the write that it saw in the observed run: accesses to
+/// memory that threads share are steps of it, and one that would read from another write leads off the observed path.
+/// A reordering of this program is a *correct reordering* of the trace in the sense of the literature on predictive
+/// analysis, and each correct reordering (with the failed try operations where they were) is one of this program.
+pub fn build_keeping_reads(trace: &MemoryTrace) -> Built {
+    keeping_reads(trace, None)
+}
+
+fn keeping_reads(trace: &MemoryTrace, exchange: Option<Exchange>) -> Built {
+    let accesses = build_with(trace, true, None, None).program.accesses;
+    let cells = Cells::of(&accesses, &trace.events);
+    drop(accesses);
+    let mut built = build_with(trace, true, Some(cells), exchange);
+    built.program.keeps_reads = true;
+    built
+}
+
+fn build_with(trace: &MemoryTrace, atomics: bool, cells: Option<Cells>, exchange: Option<Exchange>) -> Built {
     let events = &trace.events;
     let mut thread_count = trace.tables.threads.len();
     let mut forked = vec![false; thread_count];
@@ -165,6 +209,9 @@ pub fn build(trace: &MemoryTrace, atomics: bool) -> Built {
         registers: FxHashMap::default(),
         register_states: Vec::new(),
         values: FxHashMap::default(),
+        cells,
+        exchange,
+        last_writers: Vec::new(),
         lockset_index: FxHashMap::from_iter([(Vec::new(), LocksetIx(0))]),
         space: AddressSpace::default(),
         benign: Vec::new(),
@@ -338,6 +385,9 @@ impl Builder<'_> {
                 self.acquire(ix, thread, (false, object.0))
             }
             Op::FutexWait { word } => self.acquire(ix, thread, (true, word.0)),
+            Op::LockFailed { lock: object, .. }
+            | Op::ReadLockFailed { lock: object, .. }
+            | Op::SemWaitFailed { sem: object } => self.failed(ix, thread, Some(object)),
             Op::Read { .. }
             | Op::Write { .. }
             | Op::Fence { .. }
@@ -347,10 +397,7 @@ impl Builder<'_> {
             | Op::JoinFailed { .. }
             | Op::Detach { .. }
             | Op::Cancel { .. }
-            | Op::LockFailed { .. }
-            | Op::ReadLockFailed { .. }
             | Op::Request { .. }
-            | Op::SemWaitFailed { .. }
             | Op::SemRequest { .. }
             | Op::FutexWaitFailed { .. }
             | Op::Custom { .. }
@@ -580,9 +627,10 @@ impl Builder<'_> {
                 }
                 _ => None,
             };
+            // A thread that asks for a lock which it has waits for itself: also a step that it cannot take.
             let Some((ix, action)) = pending else { continue };
-            if let Action::Lock { lock, .. } = action
-                && self.threads[index].held.iter().any(|held| held.lock == lock)
+            if let Action::Lock { lock, shared: true, .. } = action
+                && self.threads[index].held.iter().any(|held| held.lock == lock && held.shared)
             {
                 continue;
             }

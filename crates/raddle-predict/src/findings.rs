@@ -47,7 +47,9 @@ impl Prediction {
         let mut builder = Builder { trace, namer };
         let mut told: Vec<raddle_findings::Party> =
             parties.iter().map(|party| builder.party(parties, party)).collect();
-        let fidelity = if self.knows_memory {
+        let fidelity = if self.is_sound() {
+            Fidelity::KeepsReads
+        } else if self.knows_memory {
             fidelity(trace, &self.program, parties, witness)
         } else {
             Fidelity::Unknown

@@ -36,19 +36,32 @@ pub struct Checks {
     pub stuck: bool,
 }
 
+/// What a prediction claims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Plain memory constrains nothing: whatever the synchronisation allows is a candidate, to be replayed. A thread that
+    /// would read another value than recorded might do something else.
+    #[default]
+    Optimistic,
+    /// Every read, plain or atomic, sees the write that it saw: whatever is predicted can happen, because each thread does
+    /// what it did. All such reorderings count, not only those that keep the order of synchronisation.
+    Sound,
+}
+
 #[derive(Clone, Debug)]
 pub struct Options {
+    pub level: Level,
     pub checks: Checks,
     pub reductions: Reductions,
     /// Values read by atomics constrain the reorderings: an atomic read that would see another value leads off the
-    /// observed path, so nothing is predicted behind it.
+    /// observed path, so nothing is predicted behind it. [`Level::Sound`] always does so.
     pub atomics: bool,
     /// The linear-time pass. Off only to compare the search with it.
     pub closure: bool,
     /// States that the searches of the whole prediction may visit together.
     pub budget_states: u64,
-    /// States that the search for one pair of accesses may visit.
-    pub budget_pair_states: u64,
+    /// Time that the searches may take together, beside it. Without one, the outcome does not depend on the machine.
+    pub budget_time: Option<std::time::Duration>,
     /// Look only at reorderings within windows of so many events (overlapping by half); `None`: at the whole trace, and
     /// at windows only where the budget does not suffice.
     pub window: Option<u32>,
@@ -61,12 +74,13 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
+            level: Level::Optimistic,
             checks: Checks { races: true, stuck: true },
             reductions: Reductions::ALL,
             atomics: true,
             closure: true,
             budget_states: 1_000_000,
-            budget_pair_states: 50_000,
+            budget_time: None,
             window: None,
             alternatives: 3,
             candidates_max: 10_000,

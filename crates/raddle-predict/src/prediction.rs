@@ -3,6 +3,7 @@
 use crate::candidate::{Candidate, Party};
 use crate::intervals::{IntervalIx, Intervals};
 use crate::names::Names;
+use crate::options::Level;
 use crate::program::Program;
 use crate::witness::Witness;
 use raddle_trace::MemoryTrace;
@@ -48,11 +49,24 @@ pub struct Stats {
     pub states: u64,
 }
 
+/// A question that the budget did not suffice for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// The two accesses, or the operations that threads would be blocked at; the earlier events first.
+    pub events: [u32; 2],
+    /// Steps of the observed run before them: what a search may have to rearrange.
+    pub steps: u64,
+    /// States visited for it.
+    pub states: u64,
+}
+
 /// What was not looked at, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unexplored {
     /// The budget ran out before these pairs of segments were decided.
-    Pairs { count: u64 },
+    Pairs { count: u64, open: Vec<OpenQuestion> },
+    /// Cycles of locks that the budget did not suffice for.
+    Cycles { count: u64, open: Vec<OpenQuestion> },
     /// The search for stuck states looked at windows of so many events only.
     Windows { events: u32, exhausted: u64, given_up: u64 },
     /// More candidates than asked for.
@@ -67,11 +81,11 @@ pub enum Unexplored {
 impl std::fmt::Display for Unexplored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unexplored::Pairs { count } => {
-                write!(
-                    f,
-                    "{count} pairs of thread segments were not decided within the budget (raise --budget)"
-                )
+            Unexplored::Pairs { count, .. } => {
+                write!(f, "{count} pairs of accesses were not decided within the budget (raise --budget)")
+            }
+            Unexplored::Cycles { count, .. } => {
+                write!(f, "{count} lock cycles were not decided within the budget (raise --budget)")
             }
             Unexplored::Windows { events, exhausted, given_up } => write!(
                 f,
@@ -117,11 +131,19 @@ pub struct Prediction {
     pub program: Program,
     pub intervals: Intervals,
     pub names: Names,
+    /// What is claimed of the candidates.
+    pub level: Level,
     /// Memory accesses were looked at: what a schedule does to reads is known.
     pub knows_memory: bool,
 }
 
 impl Prediction {
+    /// Are the candidates real errors of the program, as far as the trace goes? A recording that lost accesses does not say
+    /// what its reads saw.
+    pub fn is_sound(&self) -> bool {
+        self.level == Level::Sound && self.program.lost_accesses == 0
+    }
+
     /// The schedule of a candidate: `candidate.parties` and `candidate.witness`, or one of its alternatives.
     pub fn schedule(
         &self,

@@ -18,6 +18,9 @@
 //! To *stray* is to leave the observed path: the real thread would not block, it would do something that the trace does
 //! not show. Nothing is predicted behind such a step, and a state in which a thread could stray is not a deadlock.
 //!
+//! Where every read is to keep its writer ([`crate::options::Level::Sound`]), accesses to memory that threads share are steps too:
+//! `Atomic` ones whose values are the events that wrote them. All that is said of atomics holds for them.
+//!
 //! # Deviations from the paper
 //!
 //! * A wait needs its signal *after* its beginning; a signal that comes first is lost. The paper's SIGNAL process
@@ -391,6 +394,8 @@ pub struct Program {
     /// All steps in the observed order. Steps that were not taken there are missing.
     pub order: Vec<ThreadIx>,
     pub accesses: Accesses,
+    /// Accesses to shared memory are steps, and every write is a value of its own.
+    pub keeps_reads: bool,
     /// Events that the model would not have allowed.
     pub oddities: u64,
     /// Accesses that the recording left out.
@@ -437,6 +442,21 @@ impl Program {
             self.needs.push(need);
             step.needs.1 = at + 1;
         }
+    }
+
+    /// The same program with further needs.
+    pub(crate) fn with_needs(&self, mut needs: Vec<(ThreadIx, Pos, Need)>) -> Program {
+        for thread in self.thread_ids() {
+            for (pos, step) in self.steps(thread).iter().enumerate() {
+                needs.extend(self.needs_of(step).iter().map(|&need| (thread, pos as Pos, need)));
+            }
+        }
+        let mut program = self.clone();
+        for step in program.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
+            step.needs = (0, 0);
+        }
+        program.set_needs(needs);
+        program
     }
 
     /// How many visible operations a thread has completed at a position.

@@ -18,7 +18,7 @@ use crate::closure::Target;
 use crate::ids::{LockIx, LocksetIx, Pos};
 use crate::intervals::{Entry, Group, IntervalIx, Intervals};
 use crate::options::Options;
-use crate::prediction::{Stats, Unexplored, Verdict};
+use crate::prediction::{OpenQuestion, Stats, Unexplored, Verdict};
 use crate::program::{AccessKind, Program};
 use crate::reach::{Answer, Question, Reach};
 use crate::sites::SiteIx;
@@ -77,6 +77,7 @@ pub struct Races<'a, 'p> {
     racy: Vec<IntervalIx>,
     disjoint: FxHashMap<(LocksetIx, LocksetIx), bool>,
     undecided: u64,
+    open: Vec<OpenQuestion>,
 }
 
 impl<'a, 'p> Races<'a, 'p> {
@@ -97,6 +98,7 @@ impl<'a, 'p> Races<'a, 'p> {
             racy: Vec::new(),
             disjoint: FxHashMap::default(),
             undecided: 0,
+            open: Vec::new(),
         }
     }
 
@@ -258,7 +260,7 @@ impl<'a, 'p> Races<'a, 'p> {
         let mut racy: rustc_hash::FxHashSet<IntervalIx> = self.racy.iter().copied().collect();
         let races = std::cell::RefCell::new(std::mem::take(&mut self.races));
         let racy_cell = std::cell::RefCell::new(&mut racy);
-        let undecided = &mut self.undecided;
+        let (undecided, left_open) = (&mut self.undecided, &mut self.open);
         self.reach.search_all(
             questions,
             |segments| {
@@ -268,7 +270,7 @@ impl<'a, 'p> Races<'a, 'p> {
                     open || !racy_cell.borrow().contains(interval)
                 })
             },
-            |segments, answer| match answer {
+            |segments, answer, size| match answer {
                 Answer::Yes(witness) => {
                     for &(key, interval, first, second) in &asked[&segments] {
                         racy_cell.borrow_mut().insert(interval);
@@ -277,7 +279,13 @@ impl<'a, 'p> Races<'a, 'p> {
                     }
                 }
                 Answer::No => {}
-                Answer::Unknown => *undecided += 1,
+                Answer::Unknown => {
+                    *undecided += 1;
+                    if let Some((.., a, b)) = asked[&segments].first() {
+                        let events = [a.event.min(b.event).0, a.event.max(b.event).0];
+                        left_open.push(OpenQuestion { events, steps: size.steps, states: size.states });
+                    }
+                }
             },
         );
         self.races = races.into_inner();
@@ -312,7 +320,9 @@ impl<'a, 'p> Races<'a, 'p> {
             candidates.truncate(self.options.candidates_max);
         }
         if self.undecided > 0 {
-            unexplored.push(Unexplored::Pairs { count: self.undecided });
+            let mut open = self.open;
+            open.sort_by_key(|question| (question.steps, question.events));
+            unexplored.push(Unexplored::Pairs { count: self.undecided, open });
         }
         candidates
     }

@@ -9,11 +9,13 @@
 //! came earliest in the observed run go first, so that witnesses stay close to it.
 
 use crate::closure::Target;
-use crate::ids::Pos;
+use crate::ids::{Pos, ValueIx};
+use crate::program::Action;
 use crate::state::{State, Status, Undo};
 use crate::stubborn::{Choice, Stubborn};
 use raddle_trace::ThreadIx;
 use rustc_hash::FxHashSet;
+use std::time::{Duration, Instant};
 
 /// How a search ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,24 +28,97 @@ pub enum Outcome {
     GaveUp,
 }
 
-/// How many states may still be visited, and how many were.
+/// How many states may still be visited, and how many were; and until when.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub left: u64,
     pub used: u64,
+    pub deadline: Option<Instant>,
 }
+
+/// The clock is looked at once in so many states.
+const CLOCK_STATES: u64 = 256;
 
 impl Budget {
     pub fn new(states: u64) -> Budget {
-        Budget { left: states, used: 0 }
+        Budget { left: states, used: 0, deadline: None }
+    }
+
+    pub fn with_time(states: u64, time: Option<Duration>) -> Budget {
+        Budget { left: states, used: 0, deadline: time.and_then(|time| Instant::now().checked_add(time)) }
+    }
+
+    /// A part of this budget, of so many states at most. [`Budget::settle`] takes back what it used.
+    pub fn part(&self, states: u64) -> Budget {
+        Budget { left: states.min(self.left), used: 0, deadline: self.deadline }
+    }
+
+    pub fn settle(&mut self, part: Budget) {
+        self.used += part.used;
+        self.left = self.left.saturating_sub(part.used);
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.left = 0;
+        }
     }
 
     /// Takes one state; false when there is none left.
     pub fn spend(&mut self) -> bool {
         self.used += 1;
+        if self.used.is_multiple_of(CLOCK_STATES)
+            && self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            self.left = 0;
+        }
         let some = self.left > 0;
         self.left = self.left.saturating_sub(1);
         some
+    }
+}
+
+/// Would this step make it impossible to reach the targets? It would if it overwrites what somebody still has to read, or
+/// takes a lock for good that somebody still has to take.
+fn is_doomed(state: &State<'_>, thread: ThreadIx, targets: &[Target], needed: &[Pos]) -> bool {
+    let program = state.program;
+    let Some(step) = state.next_step(thread) else { return false };
+    let others = |other: ThreadIx| {
+        let index = other.index();
+        let end = targets.iter().find(|target| target.thread == other).map_or(needed[index], |t| t.pos);
+        (other != thread && state.at[index] < end).then_some((state.at[index], end))
+    };
+    match step.action {
+        Action::Atomic { register, sets, .. } if program.keeps_reads && sets != ValueIx::NONE => {
+            let value = state.value_of(register);
+            program.registers[register.index()].reads.iter().any(|(reader, reads)| {
+                let Some((at, end)) = others(reader) else { return false };
+                let from = reads.partition_point(|&pos| pos < at);
+                reads[from..].iter().take_while(|&&pos| pos < end).any(|&pos| {
+                    let reads = program.step(reader, pos).map(|step| step.action);
+                    matches!(reads, Some(Action::Atomic { expects, .. }) if expects == value)
+                })
+            })
+        }
+        Action::Lock { lock, .. } => {
+            let Some(target) = targets.iter().find(|target| target.thread == thread) else { return false };
+            let lock = &program.locks[lock.index()];
+            let pos = state.at[thread.index()];
+            let kept = lock.use_by(thread).and_then(|uses| uses.open_at(pos + 1));
+            kept.is_some_and(|hold| hold.acquire == pos && hold.release >= target.pos)
+                && lock.uses.iter().any(|(other, uses)| {
+                    others(*other)
+                        .is_some_and(|(at, end)| uses.competes_between(at, end, step.action.effect()))
+                })
+        }
+        Action::Atomic { .. }
+        | Action::Free
+        | Action::Unlock { .. }
+        | Action::Signal { .. }
+        | Action::WaitBegin { .. }
+        | Action::Wait { .. }
+        | Action::BarrierEnter { .. }
+        | Action::BarrierExit { .. }
+        | Action::SemWait { .. }
+        | Action::SemPost { .. }
+        | Action::OncePassed { .. } => false,
     }
 }
 
@@ -66,8 +141,15 @@ impl Search {
         Search { stubborn: Stubborn::new(threads), visited: FxHashSet::default(), frames: Vec::new() }
     }
 
-    /// Looks for a way from `state` to all targets at once. The state is unchanged afterwards.
-    pub fn reach(&mut self, state: &mut State<'_>, targets: &[Target], budget: &mut Budget) -> Outcome {
+    /// Looks for a way from `state` to all targets at once. The state is unchanged afterwards. `needed` says how far each
+    /// thread must come in any case; it may say less than is so.
+    pub fn reach(
+        &mut self,
+        state: &mut State<'_>,
+        targets: &[Target],
+        needed: &[Pos],
+        budget: &mut Budget,
+    ) -> Outcome {
         let mut limit: Vec<Pos> =
             state.program.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
         for target in targets {
@@ -78,17 +160,25 @@ impl Search {
         }
         let mut outcome = Outcome::Impossible;
         self.walk(state, budget, |stubborn, state, path| {
-            let seeds: Choice = targets
-                .iter()
-                .filter(|target| state.at[target.thread.index()] < target.pos)
-                .map(|target| target.thread)
-                .collect();
+            let away = |target: &&Target| state.at[target.thread.index()] < target.pos;
+            let mut seeds: Choice = targets.iter().filter(away).map(|target| target.thread).collect();
             if seeds.is_empty() {
                 outcome = Outcome::Found(path());
                 return None;
             }
+            // Whoever still has to move is as good a seed, and if one of them never can, neither can the others.
+            let behind = |thread: &ThreadIx| {
+                state.at[thread.index()] < needed[thread.index()] && !seeds.contains(thread)
+            };
+            let more: Choice = state.program.thread_ids().filter(behind).collect();
+            seeds.extend(more);
+            if seeds.iter().any(|&thread| state.is_lost(thread)) {
+                return Some(Choice::new());
+            }
             // A target that can never move again makes its stubborn set empty: dead end.
-            Some(stubborn.smallest(state, &limit, &seeds))
+            let mut choice = stubborn.smallest(state, &limit, &seeds);
+            choice.retain(|thread| !is_doomed(state, *thread, targets, needed));
+            Some(choice)
         });
         if outcome == Outcome::Impossible && budget.left == 0 {
             outcome = Outcome::GaveUp;

@@ -141,6 +141,29 @@ impl<'p> State<'p> {
         self.woken[thread.index()]
     }
 
+    /// Will the thread never come beyond its next step? Where every write is a value of its own, a read whose write was
+    /// overwritten has lost it for good.
+    pub fn is_lost(&self, thread: ThreadIx) -> bool {
+        let Some(step) = self.next_step(thread).filter(|_| self.program.keeps_reads) else { return false };
+        match step.action {
+            Action::Atomic { register, expects, .. } => {
+                let other = expects != ValueIx::NONE && self.registers[register.index()] != expects;
+                other && self.unmet_need(step).is_none()
+            }
+            Action::Free
+            | Action::Lock { .. }
+            | Action::Unlock { .. }
+            | Action::Signal { .. }
+            | Action::WaitBegin { .. }
+            | Action::Wait { .. }
+            | Action::BarrierEnter { .. }
+            | Action::BarrierExit { .. }
+            | Action::SemWait { .. }
+            | Action::SemPost { .. }
+            | Action::OncePassed { .. } => false,
+        }
+    }
+
     /// What the thread can do, if it may go up to `limit`.
     pub fn status(&self, thread: ThreadIx, limit: Pos) -> Status {
         if self.at[thread.index()] >= limit {

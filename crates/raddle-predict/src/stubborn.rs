@@ -175,6 +175,8 @@ impl Stubborn {
             Action::SemWait { sem } => {
                 self.add_all(program.semaphores[sem.index()].posts.between(&state.at, limit));
             }
+            // What was overwritten does not come back.
+            Action::Atomic { .. } if program.keeps_reads => {}
             Action::Atomic { register, .. } => {
                 self.add_all(program.registers[register.index()].writers.between(&state.at, limit));
             }

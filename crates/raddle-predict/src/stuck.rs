@@ -15,19 +15,22 @@
 //! *deadlock*; a thread waiting on a condition whose signal was sent before it began to wait *missed the signal*; any
 //! other thread that waits for what nobody will do is a *blocked thread*.
 
+use crate::build::build_exchanged;
 use crate::candidate::{Candidate, CandidateKind, Party, Role};
 use crate::clocks::Clocks;
 use crate::closure::Target;
 use crate::ids::{LockIx, Pos};
 use crate::lock_cycles::lock_cycles;
 use crate::options::Options;
-use crate::prediction::{Unexplored, Verdict};
+use crate::prediction::{OpenQuestion, Unexplored, Verdict};
 use crate::program::{Action, Program};
 use crate::races::held_at;
-use crate::reach::{Answer, Question, Reach};
+use crate::reach::{Answer, Question, Reach, Size};
 use crate::search::{Budget, Search};
 use crate::sites::{SiteIx, Sites};
 use crate::state::{State, Status};
+use crate::stolen_signals::exchanges;
+use crate::wait_cycles::wait_cycles;
 use crate::witness::{Fidelity, Witness};
 use raddle_trace::{MemoryTrace, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,6 +40,10 @@ use std::collections::hash_map::Entry;
 const REPEATS_MAX: u64 = 20_000;
 /// Questions about one abstract lock cycle that are left to the search.
 const CYCLE_QUESTIONS_MAX: usize = 8;
+/// Instances of one cycle of waits that are tried.
+const WAIT_TRIES_MAX: usize = 32;
+/// States for one exchange of signals.
+const EXCHANGE_STATES: u64 = 20_000;
 /// Smallest window that is worth a search.
 const WINDOW_MIN: u32 = 64;
 /// States a window gets at least: some windows searched whole say more than all of them begun.
@@ -212,7 +219,8 @@ impl<'a, 'p> Stuck<'a, 'p> {
     }
 
     pub fn find(mut self, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) -> Vec<Candidate> {
-        self.lock_cycles();
+        self.lock_cycles(unexplored);
+        self.wait_cycles();
         if let Some(reduced) = without_leaf_locks(self.program) {
             match self.options.window {
                 Some(events) => {
@@ -223,6 +231,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
                 None => self.whole(&reduced, verdict, unexplored),
             }
         }
+        self.exchanges();
         let mut found = self.found;
         let mut candidates: Vec<Candidate> = self.order.iter().filter_map(|key| found.remove(key)).collect();
         candidates.sort_by_key(|candidate| (candidate.kind, candidate.parties[0].event));
@@ -234,9 +243,21 @@ impl<'a, 'p> Stuck<'a, 'p> {
         candidates
     }
 
+    /// Signals that another waiter takes.
+    fn exchanges(&mut self) {
+        let exchanges = exchanges(&self.trace.events, self.program, self.must);
+        for exchange in exchanges {
+            if self.reach.budget.left == 0 {
+                return;
+            }
+            let program = build_exchanged(self.trace, self.options.level, self.options.atomics, exchange);
+            self.search_from_start(&program, EXCHANGE_STATES);
+        }
+    }
+
     // Locks only.
 
-    fn lock_cycles(&mut self) {
+    fn lock_cycles(&mut self, unexplored: &mut Vec<Unexplored>) {
         let mut patterns: Vec<Vec<Target>> = Vec::new();
         let mut settled: FxHashSet<Vec<(SiteIx, u32, Pos)>> = FxHashSet::default();
         let mut asked: FxHashMap<Vec<(SiteIx, u32, Pos)>, usize> = FxHashMap::default();
@@ -271,19 +292,70 @@ impl<'a, 'p> Stuck<'a, 'p> {
             patterns.into_iter().map(|targets| Question { targets: targets.clone(), key: targets }).collect();
         let settled = std::cell::RefCell::new(settled);
         let mut found = Vec::new();
+        let mut open = Vec::new();
         self.reach.search_all(
             questions,
             |targets| !settled.borrow().contains(&places(trace, sites, program, targets)),
-            |targets, answer| {
-                if let Answer::Yes(witness) = answer {
+            |targets, answer, size| match answer {
+                Answer::Yes(witness) => {
                     settled.borrow_mut().insert(places(trace, sites, program, &targets));
                     found.push((targets, witness));
                 }
+                Answer::No => {}
+                Answer::Unknown => {
+                    let event = |target: &Target| program.step(target.thread, target.pos).map(|s| s.event.0);
+                    let mut events: Vec<u32> = targets.iter().filter_map(event).collect();
+                    events.sort_unstable();
+                    if let [first, .., last] = events[..] {
+                        let (events, Size { steps, states }) = ([first, last], size);
+                        open.push(OpenQuestion { events, steps, states });
+                    }
+                }
             },
         );
+        if !open.is_empty() {
+            unexplored.push(Unexplored::Cycles { count: open.len() as u64, open });
+        }
         for (targets, witness) in found {
             self.add(CandidateKind::Deadlock, &targets, witness);
         }
+    }
+
+    /// Cycles of locks and of what else threads wait for, as far as leaving events out shows them.
+    fn wait_cycles(&mut self) {
+        let (trace, program, reach) = (self.trace, self.program, &mut *self.reach);
+        let sites = &Sites::new(&trace.tables);
+        let mut settled: FxHashSet<Vec<(SiteIx, u32, Pos)>> = FxHashSet::default();
+        let mut tried: FxHashMap<Vec<(SiteIx, u32, Pos)>, usize> = FxHashMap::default();
+        let mut sure: Vec<(Vec<Target>, Witness)> = Vec::new();
+        wait_cycles(program, self.must, |targets| {
+            let key = places(trace, sites, program, targets);
+            let tries = tried.entry(key.clone()).or_default();
+            *tries += 1;
+            if settled.contains(&key) || *tries > WAIT_TRIES_MAX {
+                return true;
+            }
+            if let Answer::Yes(witness) = reach.ask(targets)
+                && all_blocked(program, &witness, targets)
+            {
+                sure.push((targets.to_vec(), witness));
+                settled.insert(key);
+            }
+            true
+        });
+        for (targets, witness) in sure {
+            self.add(CandidateKind::Deadlock, &targets, witness);
+        }
+    }
+
+    /// Searches a program from its beginning, for what gets stuck there.
+    pub fn search_from_start(&mut self, program: &Program, states: u64) {
+        let Some(reduced) = without_leaf_locks(program) else { return };
+        let limit: Vec<Pos> = reduced.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
+        let mut budget = self.reach.budget.part(states);
+        let mut state = State::new(&reduced);
+        self.search(&mut state, &limit, &mut budget, &mut Verdict::default());
+        self.reach.budget.settle(budget);
     }
 
     fn add(&mut self, kind: CandidateKind, targets: &[Target], witness: Witness) {
@@ -319,10 +391,10 @@ impl<'a, 'p> Stuck<'a, 'p> {
 
     fn whole(&mut self, reduced: &Program, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) {
         let limit: Vec<Pos> = reduced.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
-        let mut budget = Budget::new(self.reach.budget.left / 2);
+        let mut budget = self.reach.budget.part(self.reach.budget.left / 4);
         let mut state = State::new(reduced);
         let complete = self.search(&mut state, &limit, &mut budget, verdict);
-        self.spend(budget.used);
+        self.reach.budget.settle(budget);
         if complete {
             return;
         }
@@ -332,11 +404,6 @@ impl<'a, 'p> Stuck<'a, 'p> {
         let events = ((share as f64).sqrt() as u32 * 2).clamp(WINDOW_MIN, 10_000);
         let Tally { exhausted, given_up } = self.windows(reduced, events, verdict);
         unexplored.push(Unexplored::Windows { events, exhausted, given_up });
-    }
-
-    fn spend(&mut self, states: u64) {
-        self.reach.budget.left = self.reach.budget.left.saturating_sub(states);
-        self.reach.budget.used += states;
     }
 
     fn windows(&mut self, reduced: &Program, length: u32, verdict: &mut Verdict) -> Tally {
@@ -359,9 +426,9 @@ impl<'a, 'p> Stuck<'a, 'p> {
             if self.reach.budget.left == 0 {
                 tally.given_up += 1;
             } else {
-                let mut budget = Budget::new(each.min(self.reach.budget.left));
+                let mut budget = self.reach.budget.part(each);
                 let complete = self.search(&mut state, &limit, &mut budget, verdict);
-                self.spend(budget.used);
+                self.reach.budget.settle(budget);
                 tally.exhausted += u64::from(complete);
                 tally.given_up += u64::from(!complete);
             }
@@ -430,6 +497,15 @@ impl<'a, 'p> Stuck<'a, 'p> {
         }
         !anything_possible
     }
+}
+
+/// Are the threads blocked where a witness leads them? Semaphores may have tokens left.
+fn all_blocked(program: &Program, witness: &Witness, targets: &[Target]) -> bool {
+    let mut state = State::new(program);
+    for thread in witness.moves(program) {
+        state.take(thread);
+    }
+    targets.iter().all(|target| state.status(target.thread, Pos::MAX) == Status::Blocked)
 }
 
 /// Sites of blocked steps, in a fixed order.
@@ -597,7 +673,12 @@ fn waits_for(state: &State<'_>, limit: &[Pos], thread: ThreadIx) -> Waits {
     };
     match step.action {
         Action::Lock { lock, .. } => {
-            let holders: Vec<ThreadIx> = state.holders_of(lock).filter(|&other| other != thread).collect();
+            let mut holders: Vec<ThreadIx> =
+                state.holders_of(lock).filter(|&other| other != thread).collect();
+            if holders.is_empty() && state.holders_of(lock).next().is_some() {
+                // It has the lock itself, and will not give it back before it gets it.
+                holders.push(thread);
+            }
             // Who ended while holding it will not give it back.
             let ended = |other: &ThreadIx| {
                 let steps = &program.threads[other.index()];

@@ -2,7 +2,7 @@
 
 mod support;
 
-use raddle_predict::{CandidateKind, Options, Prediction, Reductions, predict};
+use raddle_predict::{CandidateKind, Level, Options, Prediction, Reductions, predict};
 use raddle_trace::generate::{Shape, generate};
 use raddle_trace::{LocationIx, MemoryTrace, Op};
 use std::collections::BTreeSet;
@@ -126,4 +126,53 @@ fn no_reduction_changes_a_prediction() {
             }
         }
     }
+}
+
+/// The sound level is maximal: it finds every pair that some correct reordering brings together, and no other. Nothing that is
+/// sound can find more, neither sync-preserving races nor those behind reversed synchronisation (OSR).
+#[test]
+fn the_sound_level_finds_every_correct_reordering() {
+    let mut tally = Tally::default();
+    let mut beyond = 0;
+    for (name, shape) in shapes().into_iter().filter(|(name, _)| *name != "sizes") {
+        for seed in 0..cases(60) {
+            // Up to 12 events beside those that begin and end the threads, and now and then a few more.
+            let events = 12 + 2 * (seed % 6);
+            let failures = shape.failures && seed % 2 == 0;
+            let trace = generate(&Shape { events, variables: 2, failures, ..shape.clone() }, seed);
+            let Some(expected) = Naive::keeping_reads(&trace, STATES_MAX).enumerate() else { continue };
+            tally.traces += 1;
+            tally.races += expected.races.len();
+            tally.race_free += u64::from(expected.races.is_empty());
+            tally.stuck += u64::from(expected.stuck);
+            let sound = Options { level: Level::Sound, ..Options::default() };
+            for options in [
+                sound.clone(),
+                Options { closure: false, ..sound.clone() },
+                Options { reductions: Reductions::NONE, ..sound.clone() },
+            ] {
+                let prediction = predict(&trace, &options);
+                let what = format!("{name}, seed {seed}, {options:?}");
+                let races = races_of(&trace, &prediction);
+                if failures {
+                    // Failed try operations stay where they were: less is found, and nothing wrong.
+                    assert!(races.is_subset(&expected.races), "{races:?}, {:?}: {what}", expected.races);
+                    assert!(!prediction.verdict.stuck || expected.stuck, "stuck: {what}");
+                    continue;
+                }
+                assert_eq!(races, expected.races, "races of {what}");
+                assert_eq!(prediction.verdict.stuck, expected.stuck, "stuck: {what}");
+                beyond += prediction.stats.answers.by_search;
+            }
+            // What can happen is also a candidate of the other level, except where atomics have the same value twice.
+            let optimistic = predict(&trace, &Options { atomics: false, ..Options::default() });
+            assert!(
+                expected.races.is_subset(&races_of(&trace, &optimistic)),
+                "{name}, seed {seed}: the optimistic level has every sound race"
+            );
+        }
+    }
+    println!("{tally:?}, {beyond} found by search");
+    assert!(tally.traces >= cases(60) * 6, "{tally:?}");
+    assert!(tally.races as u64 > tally.traces / 4 && beyond > 0, "{tally:?}, {beyond}");
 }

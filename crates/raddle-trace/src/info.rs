@@ -49,6 +49,9 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
     pub messages: Vec<Message>,
+    /// Of a foreign trace: its dialect, and lines that do not fit those before them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     pub lost_accesses: u64,
     /// Events whose records were incomplete or made no sense.
     pub damaged_events: u64,
@@ -107,6 +110,7 @@ pub fn info(path: &Path, tick: &mut dyn FnMut(&dyn EventSource)) -> Result<Info,
         end: None,
         cut: trace.cut(),
         messages: Vec::new(),
+        remarks: trace.remarks(),
         lost_accesses: 0,
         damaged_events: 0,
         chunks: 0,

@@ -3,7 +3,7 @@
 use crate::file::TraceFile;
 use crate::file::index::{error_at, is_trace};
 use crate::source::{EventSource, TraceError};
-use crate::std_format::{StdReader, looks_like_std};
+use crate::std_format::{InputDialect, StdReader, looks_like_std};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -19,6 +19,11 @@ pub enum OpenTrace {
 
 impl OpenTrace {
     pub fn open(path: &Path) -> Result<OpenTrace, TraceError> {
+        OpenTrace::open_as(path, InputDialect::Auto)
+    }
+
+    /// Opens a trace; STD text is taken as the dialect.
+    pub fn open_as(path: &Path, dialect: InputDialect) -> Result<OpenTrace, TraceError> {
         let failed = |error: std::io::Error| error_at(path, 0, format!("cannot open the trace: {error}"));
         let mut file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
@@ -33,7 +38,8 @@ impl OpenTrace {
         if looks_like_std(&head) && !head.is_empty() {
             let file = File::open(path).map_err(failed)?;
             let name = path.display().to_string();
-            return Ok(OpenTrace::Std(Box::new(StdReader::new(file, name, Some(metadata.len())))));
+            let reader = StdReader::new(file, name, Some(metadata.len())).with_dialect(dialect);
+            return Ok(OpenTrace::Std(Box::new(reader)));
         }
         Err(error_at(
             path,
@@ -47,6 +53,14 @@ impl OpenTrace {
         match self {
             OpenTrace::Raddle(file) => file.index().cut(),
             OpenTrace::Std(_) => None,
+        }
+    }
+
+    /// What whoever reads results about this trace should know, once it has been read: see [`StdReader::remarks`].
+    pub fn remarks(&self) -> Vec<String> {
+        match self {
+            OpenTrace::Raddle(_) => Vec::new(),
+            OpenTrace::Std(reader) => reader.remarks(),
         }
     }
 

@@ -22,14 +22,23 @@
 //! | `call(N,X)` | a call of N on the object X |
 //! | `yield`, `start`, `exitthread` | the thread let others go, began, ended |
 //!
-//! Empty lines and lines that begin with `#` or `//` are skipped. Anything else is an error that names line and column.
+//! Other tools' dialects are recognised: see [`dialect`]. A location may be missing or negative: the place is then unknown.
+//!
+//! Empty lines and lines that begin with `#` or `//` are skipped. Anything else is an error that names line and column; what
+//! can be read and cannot be so (see [`faults`]) is noted with its line ([`StdReader::remarks`]).
 //! Names become dense numbers in the order in which they appear: a variable is 8 bytes at its number times eight, all
 //! other objects share one space (a Java object is both a lock and a condition). [`StdReader::names`] has the way back.
 //!
 //! The reader streams: memory is bounded by the number of names, and a line by [`LINE_BYTES_MAX`].
 
+mod dialect;
+mod faults;
+mod meaning;
 mod numbers;
 mod writer;
+
+pub use dialect::InputDialect;
+pub use faults::LineFault;
 
 pub use writer::{Dialect, Unwritten, write_std};
 
@@ -37,7 +46,11 @@ use crate::event::{AccessFlags, AtomicKind, Event, LockFlags, Op, Order, Patienc
 use crate::ids::{Addr, ContextIx, LocationIx, ObjectId, ThreadIx};
 use crate::source::{EventSource, TraceError};
 use crate::tables::{Location, Tables};
+use dialect::{Marks, Waiting};
+use faults::Faults;
+use meaning::{is_number, join_wait};
 use numbers::{Numbers, take_numbered};
+use rustc_hash::FxHashMap;
 use std::io::Read;
 
 /// Longer lines are an error: they would have to be held in memory.
@@ -82,6 +95,21 @@ pub struct StdReader<R> {
     variables: Numbers,
     objects: Numbers,
     failed: bool,
+    dialect: InputDialect,
+    marks: Marks,
+    faults: Faults,
+    /// Further names of threads.
+    aliases: FxHashMap<Box<[u8]>, ThreadIx>,
+    /// Every name of a thread so far is `T` and a number.
+    numbered_threads: bool,
+    /// The wait that each thread is in, and how many are.
+    waiting: Vec<Option<Waiting>>,
+    waiting_count: usize,
+    /// Locks that each thread has, outermost first, as far as a dialect needs to know.
+    held: Vec<Vec<ObjectId>>,
+    /// Operations that a line means beside its own, before and behind it.
+    before: Vec<Op>,
+    behind: Vec<Op>,
 }
 
 /// What is wrong with a line: column from 0, and a sentence.
@@ -106,7 +134,41 @@ impl<R: Read> StdReader<R> {
             variables: Numbers::default(),
             objects: Numbers::default(),
             failed: false,
+            dialect: InputDialect::Auto,
+            marks: Marks::default(),
+            faults: Faults::default(),
+            aliases: FxHashMap::default(),
+            numbered_threads: true,
+            waiting: Vec::new(),
+            waiting_count: 0,
+            held: Vec::new(),
+            before: Vec::new(),
+            behind: Vec::new(),
         }
+    }
+
+    /// Takes the text as this dialect.
+    pub fn with_dialect(mut self, dialect: InputDialect) -> StdReader<R> {
+        self.dialect = dialect;
+        self
+    }
+
+    /// What whoever reads results about this trace should know: its dialect, and lines that do not fit what came before them.
+    /// Complete when the trace has been read.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = vec![self.marks.sentence(self.dialect)];
+        let (faults, more) = self.faults.told(|thread| self.thread_name(thread));
+        let file = &self.file;
+        remarks.extend(faults.iter().map(|fault| format!("{file}: line {}: {}", fault.line, fault.text)));
+        if more > 0 {
+            remarks.push(format!("{file}: {more} further lines do not fit those before them"));
+        }
+        remarks
+    }
+
+    fn thread_name(&self, thread: ThreadIx) -> String {
+        let known = &self.tables.threads[thread.index()];
+        known.given_name.clone().unwrap_or_else(|| known.name.clone())
     }
 
     /// Names of variables and objects seen so far.
@@ -178,7 +240,12 @@ impl<R: Read> StdReader<R> {
     }
 
     fn fill(&mut self, batch: &mut Vec<Event>) -> Result<(), TraceError> {
-        while batch.len() < BATCH_EVENTS {
+        // A release may turn out to be the first half of a wait in the next line.
+        let unfinished = |batch: &Vec<Event>| {
+            batch.len() < 2 * BATCH_EVENTS
+                && matches!(batch.last(), Some(Event { op: Op::Unlock { .. }, .. }))
+        };
+        while batch.len() < BATCH_EVENTS || unfinished(batch) {
             if let Some(event) = self.usual_line() {
                 batch.push(event);
                 continue;
@@ -189,7 +256,14 @@ impl<R: Read> StdReader<R> {
             let parsed = self.parse(&buffer[from..to]);
             self.buffer = buffer;
             match parsed {
-                Ok(Some(event)) => batch.push(event),
+                Ok(Some(event)) => {
+                    if matches!(event.op, Op::WaitBegin { .. }) {
+                        join_wait(batch, &event);
+                    }
+                    batch.extend(self.before.drain(..).map(|op| Event { op, ..event }));
+                    batch.push(event);
+                    batch.extend(self.behind.drain(..).map(|op| Event { op, ..event }));
+                }
                 Ok(None) => {}
                 Err(Fault(column, problem)) => {
                     let place = format!("line {}, column {}", self.line, column + 1);
@@ -225,11 +299,15 @@ impl<R: Read> StdReader<R> {
             if write { Op::Write { addr, size: 8, flags } } else { Op::Read { addr, size: 8, flags } }
         } else {
             let lock = ObjectId(u64::from(self.objects.known(object)?));
+            if self.waiting_count > 0 {
+                return None;
+            }
             let flags = LockFlags::default();
             if write { Op::Unlock { lock, flags } } else { Op::Lock { lock, flags } }
         };
         self.start = self.end - rest.len();
         self.line += 1;
+        self.check(thread, &op);
         Some(Event { thread, location, context: ContextIx::ROOT, kept_calls: 0, op })
     }
 
@@ -242,12 +320,16 @@ impl<R: Read> StdReader<R> {
         if first == b'#' || line[lead..].starts_with(b"//") {
             return Ok(None);
         }
+        if line[lead..].starts_with(b"pthread(") {
+            return self.alias(&line[lead..]).map(|()| None);
+        }
         let thread_end = find(line, lead, b'|')
             .ok_or_else(|| Fault(line.len(), "expected `|` after the thread's name".into()))?;
         let thread_name = name(line, lead, thread_end, "a thread's name")?;
         let thread = self.thread(thread_name, None);
         let op_start = thread_end + 1;
-        let word_len = line[op_start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let word_len =
+            line[op_start..].iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'_').count();
         let mut at = op_start + word_len;
         let word = &line[op_start..at];
         let mut arguments = (&[][..], &[][..]);
@@ -255,52 +337,73 @@ impl<R: Read> StdReader<R> {
         if line.get(at) == Some(&b'(') {
             let close = find(line, at, b')')
                 .ok_or_else(|| Fault(line.len(), "expected `)` after the operation's object".into()))?;
-            let comma = find(&line[..close], at, b',');
+            let is_access = matches!(word, b"r" | b"w" | b"ar" | b"aw" | b"arw");
+            let equals = if is_access { find(&line[..close], at, b'=') } else { None };
+            let comma = find(&line[..close], at, b',').or(equals);
             let first_end = comma.unwrap_or(close);
             if close > at + 1 {
                 arguments.0 = name(line, at + 1, first_end, "an object's name")?;
             }
             if let Some(comma) = comma {
-                arguments.1 = name(line, comma + 1, close, "an object's name")?;
-                columns.1 = comma + 1;
+                let blanks = line[comma + 1..close].iter().take_while(|byte| **byte == b' ').count();
+                columns.1 = comma + 1 + blanks;
+                arguments.1 = name(line, columns.1, close, "an object's name")?;
             }
             columns.0 = at + 1;
             at = close + 1;
         }
-        if line.get(at) != Some(&b'|') {
-            return Err(Fault(at, "expected `|` and the location after the operation".into()));
-        }
-        let location = self.location(line, at + 1)?;
+        let location = match line.get(at) {
+            None => LocationIx::UNKNOWN,
+            Some(b'|') => self.location(line, at + 1)?,
+            Some(_) => return Err(Fault(at, "expected `|` and the location after the operation".into())),
+        };
         let op = self.op(word, op_start, arguments, columns, thread)?;
+        let op = self.meant(word, arguments.1.is_empty(), thread, op);
+        self.check(thread, &op);
         Ok(Some(Event { thread, location, context: ContextIx::ROOT, kept_calls: 0, op }))
     }
 
     fn location(&mut self, line: &[u8], start: usize) -> Result<LocationIx, Fault> {
-        let digits = &line[start..];
-        if digits.is_empty() {
-            return Err(Fault(start, "expected a location, a number".into()));
+        // Nothing, or a negative number: not known.
+        let text = &line[start..];
+        let (negative, digits) = match text {
+            [b'-', digits @ ..] => (true, digits),
+            digits => (false, digits),
+        };
+        if let Some(place) = digits.iter().position(|byte| !byte.is_ascii_digit()) {
+            let place = start + place + usize::from(negative);
+            return Err(Fault(place, "expected a digit: the location is a number".into()));
         }
-        let mut number: u32 = 0;
-        for (place, &byte) in digits.iter().enumerate() {
-            if !byte.is_ascii_digit() {
-                return Err(Fault(start + place, "expected a digit: the location is a number".into()));
-            }
-            number = number
-                .checked_mul(10)
-                .and_then(|number| number.checked_add(u32::from(byte - b'0')))
-                .ok_or_else(|| Fault(start, "the location does not fit into 32 bits".into()))?;
+        if negative && digits.is_empty() {
+            return Err(Fault(start + 1, "expected a digit: the location is a number".into()));
         }
+        if negative || digits.is_empty() {
+            return Ok(LocationIx::UNKNOWN);
+        }
+        let mut number: u64 = 0;
+        for &byte in digits {
+            let next = number.checked_mul(10).and_then(|number| number.checked_add(u64::from(byte - b'0')));
+            number = next.ok_or_else(|| Fault(start, "the location does not fit into 64 bits".into()))?;
+        }
+        self.marks.long_locations |= number > u64::from(u32::MAX);
+        let number = number as u32;
         Ok(self.tables.intern_location(Location::Foreign(number)))
     }
 
     #[inline]
     fn thread(&mut self, name: &[u8], parent: Option<ThreadIx>) -> ThreadIx {
+        if !self.aliases.is_empty()
+            && let Some(&thread) = self.aliases.get(name)
+        {
+            return thread;
+        }
         let number = self.threads.number(name) as usize;
         if number == self.thread_ix.len() {
             // The first thread of the file is main; others appear by a fork or out of nowhere.
             let ix = if number == 0 { ThreadIx::MAIN } else { self.tables.add_thread(parent) };
             self.tables.threads[ix.index()].given_name = Some(self.threads.names()[number].clone());
             self.thread_ix.push(ix);
+            self.numbered_threads &= matches!(name, [b'T', digits @ ..] if is_number(digits));
         }
         self.thread_ix[number]
     }
@@ -322,6 +425,25 @@ impl<R: Read> StdReader<R> {
         columns: (usize, usize),
         thread: ThreadIx,
     ) -> Result<Op, Fault> {
+        let thread_name;
+        let (mut first, mut second) = (first, second);
+        match word {
+            // Threads of one tool are `T9` where they act and `9` where they are forked.
+            b"fork" | b"join" if self.means_numbered(first) => {
+                self.marks.sunhang = true;
+                thread_name = [b"T", first].concat();
+                first = &thread_name;
+            }
+            b"wait_sleep" | b"wait_wake" | b"sig" | b"signal" | b"sigAll" | b"malloc" => {
+                // The second argument (a thread, a size) follows from what else is known.
+                self.marks.rff = true;
+                second = b"";
+            }
+            b"r" | b"w" | b"ar" | b"aw" | b"arw" if !second.is_empty() => self.marks.values = true,
+            _ => {}
+        }
+        let value =
+            || std::str::from_utf8(second).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         let wants = match word {
             b"begin" | b"end" | b"yield" | b"start" | b"exitthread" => 0,
             b"waitbegin" | b"call" => 2,
@@ -333,7 +455,8 @@ impl<R: Read> StdReader<R> {
         if wants == 2 && second.is_empty() {
             return Err(Fault(columns.0, "the operation needs two objects in parentheses".into()));
         }
-        let two_allowed = wants == 2 || matches!(word, b"wait" | b"waitfail");
+        let two_allowed =
+            wants == 2 || matches!(word, b"wait" | b"waitfail" | b"r" | b"w" | b"ar" | b"aw" | b"arw");
         if !second.is_empty() && !two_allowed {
             return Err(Fault(columns.1, "the operation takes one object only".into()));
         }
@@ -356,6 +479,14 @@ impl<R: Read> StdReader<R> {
                 }
                 if word == b"fork" { Op::Fork { child } } else { Op::Join { child } }
             }
+            b"wait_sleep" | b"wait_wake" => {
+                let cond = self.object(first);
+                let lock = self.lock_of_wait(thread, cond);
+                if word == b"wait_sleep" { Op::WaitBegin { cond, lock } } else { Op::Wait { cond, lock } }
+            }
+            b"sig" | b"signal" => Op::Signal { cond: self.object(first) },
+            b"sigAll" | b"broadcast" => Op::Broadcast { cond: self.object(first) },
+            b"malloc" => Op::Alloc { addr: self.variable(first), size: 8 },
             b"req" => Op::Request { lock: self.object(first), read: false, flags },
             b"reqr" => Op::Request { lock: self.object(first), read: true, flags: rwlock },
             b"acqr" => Op::ReadLock { lock: self.object(first), flags: rwlock },
@@ -382,8 +513,9 @@ impl<R: Read> StdReader<R> {
                     b"aw" => AtomicKind::Store,
                     _ => AtomicKind::Rmw,
                 };
-                let addr = self.variable(first);
-                Op::Atomic { addr, size: 8, kind, order: Order::SeqCst, read: 0, written: 0 }
+                let (addr, value) = (self.variable(first), value());
+                let (read, written) = if kind == AtomicKind::Load { (value, 0) } else { (0, value) };
+                Op::Atomic { addr, size: 8, kind, order: Order::SeqCst, read, written }
             }
             b"send" => Op::Release { object: self.object(first) },
             b"recv" => Op::Acquire { object: self.object(first) },
@@ -458,7 +590,9 @@ pub fn looks_like_std(head: &[u8]) -> bool {
     else {
         return head.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     };
-    line.iter().filter(|&&byte| byte == b'|').count() == 2 && line.iter().all(|byte| !byte.is_ascii_control())
+    let bars = line.iter().filter(|&&byte| byte == b'|').count();
+    let shaped = bars == 2 || (bars == 1 && line.ends_with(b")")) || line.starts_with(b"pthread(");
+    shaped && line.iter().all(|byte| !byte.is_ascii_control())
 }
 
 #[cfg(test)]
@@ -499,8 +633,8 @@ mod tests {
 
     #[test]
     fn broken_lines_are_rejected_with_line_and_column() {
-        assert!(problem("T0|r(V1)|1\nT0|r(V1)\n").starts_with("t.std: line 2, column 9: expected `|`"));
-        assert!(problem("T0|r(V1)|\n").starts_with("t.std: line 1, column 10: expected a location"));
+        assert!(problem("T0|r(V1)|1\nT0|r(V1)x\n").starts_with("t.std: line 2, column 9: expected `|`"));
+        assert!(problem("T0|r(V1)|-\n").starts_with("t.std: line 1, column 11: expected a digit"));
         assert!(problem("T0|r(V1)|1x\n").starts_with("t.std: line 1, column 11: expected a digit"));
         assert!(problem("T0|read(V1)|1\n").starts_with("t.std: line 1, column 4: unknown operation `read`"));
         assert!(problem("T0|r(V1|1\n").contains("column 10: expected `)`"));
@@ -509,7 +643,7 @@ mod tests {
         assert!(problem("|r(V1)|1\n").contains("column 1: expected a thread's name"));
         assert!(problem("T 0|r(V1)|1\n").contains("column 2"));
         assert!(problem("hello\n").contains("line 1, column 6: expected `|`"));
-        assert!(problem("T0|r(V1)|99999999999\n").contains("32 bits"));
+        assert!(problem("T0|r(V1)|99999999999999999999\n").contains("64 bits"));
         assert!(problem("T0|fork(T0)|1\n").contains("cannot fork or join itself"));
         let long = format!("T0|r({})|1", "x".repeat(LINE_BYTES_MAX * 40));
         assert!(problem(&long).contains("longer than"));

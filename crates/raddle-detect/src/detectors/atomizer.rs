@@ -10,10 +10,12 @@
 //! atomic but not necessary. Grade *suspected*.
 //!
 //! **Deviations**: a variable that turns out to be unprotected counts as racy from then on; the paper may rerun.
-//! Atomic accesses are non-movers. Other synchronisation does not count as a mover.
+//! Atomic accesses are non-movers. Other synchronisation does not count as a mover. The paper's extension for locks that
+//! are protected themselves is [`super::protected_locks`], as `atomizer-protected`.
 //!
 //! **Cost**: constant an event.
 
+use super::protected_locks::{self, ProtectedLocks};
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
 use crate::race::Site;
@@ -50,6 +52,8 @@ pub struct Atomizer {
     locksets: LockSets,
     protections: PerVar<Protection>,
     reports: Reports,
+    /// Locks whose operations move both ways, if the extension is on.
+    protected: Option<ProtectedLocks>,
     /// Places of the steps that broke a region.
     violations: Vec<u64>,
 }
@@ -57,6 +61,15 @@ pub struct Atomizer {
 impl Atomizer {
     pub fn new(regions: Regions) -> Atomizer {
         Atomizer { tracker: RegionTracker::new(regions), ..Atomizer::default() }
+    }
+
+    /// With the extension of [`super::protected_locks`].
+    pub fn with_protected_locks(regions: Regions) -> Atomizer {
+        Atomizer { protected: Some(ProtectedLocks::default()), ..Atomizer::new(regions) }
+    }
+
+    fn name(&self) -> &'static str {
+        if self.protected.is_some() { protected_locks::NAME } else { NAME }
     }
 
     pub fn violations(&self) -> &[u64] {
@@ -98,6 +111,12 @@ impl Detector for Atomizer {
             (None, Op::Atomic { .. }) => true,
             _ => false,
         };
+        let both = match (&mut self.protected, step.sync) {
+            (Some(locks), Sync::Acquire { lock, .. }) => locks.acquire(lock, step.thread(), step.held),
+            (Some(locks), Sync::Release { lock, .. }) => locks.moves_both_ways(lock),
+            _ => false,
+        };
+        let name = self.name();
         let thread = step.thread().index();
         if self.regions.len() <= thread {
             self.regions.resize(thread + 1, Region::default());
@@ -109,8 +128,10 @@ impl Detector for Atomizer {
         if !place.inside || region.violated {
             return;
         }
-        let (right, left) =
-            (matches!(step.sync, Sync::Acquire { .. }), matches!(step.sync, Sync::Release { .. }));
+        let (right, left) = (
+            !both && matches!(step.sync, Sync::Acquire { .. }),
+            !both && matches!(step.sync, Sync::Release { .. }),
+        );
         match region.commit {
             Some(commit) if right || racy => {
                 region.violated = true;
@@ -131,7 +152,7 @@ impl Detector for Atomizer {
                             second.accesses(step.vars.first().copied().map(Subject::Variable))
                         }
                     };
-                    Report::new(NAME, Kind::AtomicityViolation, Basis::rule())
+                    Report::new(name, Kind::AtomicityViolation, Basis::rule())
                         .detail(Detail::NotReducible)
                         .part(begin.plays(Role::BeginsRegion, None))
                         .part(commit.plays(Role::CommitsRegion, None))

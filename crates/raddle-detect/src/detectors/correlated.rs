@@ -8,8 +8,9 @@
 //! **Neither sound nor complete**. Grade *suspected*. Variables that have no common lock by themselves are left to
 //! [`super::eraser`]: here both are well protected, by different locks.
 //!
-//! **Deviations**: MUVI mines functions of the source; here a unit is a region of the run (by default an outermost
-//! critical section and what the thread does until its next one). Pairs instead of larger sets: a set is correlated
+//! **Deviations**: MUVI mines functions of the source; here a unit is a region of the run: what the user marked or named, and
+//! outside of that what a thread does until it takes a lock again that it took in the same unit (a pair that is read in
+//! two steps, each under its own lock, is one unit; the next time is the next one). Pairs instead of larger sets: a set is correlated
 //! only if its pairs are.
 //!
 //! **Cost**: pairs of variables in a unit, at most [`VARIABLES_MAX`] of them.
@@ -17,8 +18,9 @@
 use crate::detector::{Detector, End};
 use crate::locksets::{LockSetIx, LockSets};
 use crate::race::Site;
+use crate::region::{RegionTracker, Regions};
 use crate::report::{Report, Reports, Subject, place_key};
-use crate::step::{PerVar, Step, Sync, VarIx};
+use crate::step::{LockIx, PerVar, Step, Sync, VarIx};
 use raddle_findings::{Basis, Detail, Kind, Role};
 use raddle_trace::ThreadIx;
 use rustc_hash::FxHashMap;
@@ -61,12 +63,15 @@ pub struct Correlated {
     pairs: FxHashMap<(VarIx, VarIx), u32>,
     /// By thread: variables of its current unit.
     units: Vec<Vec<VarIx>>,
+    /// By thread: locks that it took from nothing in its current unit.
+    taken: Vec<Vec<LockIx>>,
+    tracker: RegionTracker,
     found: Vec<(VarIx, VarIx)>,
 }
 
 impl Correlated {
-    pub fn new(thresholds: Thresholds) -> Correlated {
-        Correlated { thresholds, ..Correlated::default() }
+    pub fn new(thresholds: Thresholds, regions: Regions) -> Correlated {
+        Correlated { thresholds, tracker: RegionTracker::new(regions), ..Correlated::default() }
     }
 
     /// Correlated pairs without a common lock.
@@ -87,6 +92,7 @@ impl Correlated {
         }
         unit.clear();
         self.units[thread] = unit;
+        self.taken[thread].clear();
     }
 }
 
@@ -96,10 +102,21 @@ impl Detector for Correlated {
         let thread = step.thread();
         if self.units.len() <= thread.index() {
             self.units.resize(thread.index() + 1, Vec::new());
+            self.taken.resize(thread.index() + 1, Vec::new());
+        }
+        let place = self.tracker.step(step);
+        if place.begins || place.ended_before {
+            self.close_unit(thread.index());
         }
         let Some(write) = step.plain_access() else {
-            // A unit begins where a thread that held nothing takes a lock.
-            if matches!(step.sync, Sync::Acquire { .. }) && step.held.is_empty() {
+            if let (Sync::Acquire { lock, .. }, true, false) = (step.sync, step.held.is_empty(), place.inside)
+            {
+                if self.taken[thread.index()].contains(&lock) {
+                    self.close_unit(thread.index());
+                }
+                self.taken[thread.index()].push(lock);
+            }
+            if place.ends {
                 self.close_unit(thread.index());
             }
             return;

@@ -1,18 +1,24 @@
 //! `nonprogress`: threads that are busy without getting anywhere.
 //!
 //! **Definition** (the survey's definitions 6 and 7, and its §7: in a run, a long enough path of non-progress actions
-//! stands for an infinite one; Ho, Smith, Hand 2005). Progress is: writing memory, storing to an atomic, allocating,
-//! creating or ending threads, signalling, posting, calls the program announces. Reading, loading, failing, yielding
-//! and taking and releasing locks without any of these in between is not.
+//! stands for an infinite one; Ho, Smith, Hand 2005). Progress is: writing memory, giving an atomic a value that this thread
+//! has not given it before, allocating,
+//! creating or ending threads, signalling, posting, calls the program announces. Reading, loading, failing, yielding,
+//! putting atomics through values that they had before (a flag of intent that goes up and down) and taking and
+//! releasing locks without any of these in between is not.
 //!
 //! * *non-progress*: one thread makes more than the bound's number of steps without progress, in few places;
-//! * *livelock*: the same while it fails to get locks that another thread which makes no progress either holds;
+//! * *livelock*: the same while it fails to get locks, or goes on writing its atomics, and another thread that makes no
+//!   progress does so too;
 //! * *starvation*: a thread waits for one lock, or tries again and again, while others acquire it more than the bound's
-//!   number of times.
+//!   number of times in a mode that excludes it (readers do not keep a reader out). An atomic that threads exchange or
+//!   compare and set from zero to something else is such a lock too.
 //!
 //! **Neither sound nor complete**: the bound decides. Grade *suspected*.
 //!
-//! **Deviations**: what the cited tool asks a monitor is taken from the trace here.
+//! **Deviations**: what the cited tool asks a monitor is taken from the trace here. At most [`VALUES_MAX`] values of an atomic
+//! are remembered a thread: a counter is progress. Where a trace has no values of atomics (STD text without them), every
+//! store is progress.
 //!
 //! **Cost**: constant an event.
 
@@ -22,8 +28,9 @@ use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{Step, Sync};
 use crate::waiting::{WaitsFor, lock_kind};
 use raddle_findings::{Basis, Detail, Kind, Role, What};
-use raddle_trace::{LocationIx, ObjectId, Op, ThreadIx, ops_about};
+use raddle_trace::{AtomicKind, LocationIx, ObjectId, Op, ThreadIx, ops_about};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 pub const NAME: &str = "nonprogress";
 
@@ -34,15 +41,21 @@ pub const TURNS_BOUND: u64 = 1_000;
 /// A loop has at most so many places; more and the thread is taken to be doing something.
 const PLACES_MAX: usize = 32;
 
+/// Values of an atomic that are remembered for a thread.
+pub const VALUES_MAX: usize = 16;
+
 #[derive(Clone, Debug, Default)]
 struct Busy {
     /// Steps since the last progress.
     steps: u64,
     places: FxHashSet<LocationIx>,
-    /// Locks that it failed to get since.
+    /// Locks that it failed to get, and atomics that it wrote again, since.
     failed: u64,
     told: bool,
 }
+
+/// Values that a thread gave to an atomic.
+type Given = FxHashMap<(ThreadIx, u64), SmallVec<[u64; 4]>>;
 
 /// A thread that wants a lock.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +73,11 @@ pub struct NonProgress {
     steps_bound: u64,
     turns_bound: u64,
     busy: Vec<Busy>,
+    given: Given,
+    /// Some atomic had a value: the trace knows them.
+    values_known: bool,
+    /// Words that threads use as locks, and who wants them.
+    words: FxHashMap<u64, Vec<(ThreadIx, Wanting)>>,
     wanting: FxHashMap<ObjectId, Vec<(ThreadIx, Wanting)>>,
     reports: Reports,
     /// Kept apart: a place at which a thread starves may also be one at which it repeats itself.
@@ -78,6 +96,9 @@ impl NonProgress {
             steps_bound,
             turns_bound,
             busy: Vec::new(),
+            given: Given::default(),
+            values_known: false,
+            words: FxHashMap::default(),
             wanting: FxHashMap::default(),
             reports: Reports::default(),
             starving: Reports::default(),
@@ -104,7 +125,8 @@ impl NonProgress {
             (Op::Lock { lock, .. } | Op::ReadLock { lock, .. }, Sync::Acquire { .. }) => {
                 let Some(wanting) = self.wanting.get_mut(&lock) else { return };
                 wanting.retain(|(who, _)| *who != thread);
-                for (_, wants) in wanting {
+                let shares = matches!(step.event.op, Op::ReadLock { .. });
+                for (_, wants) in wanting.iter_mut().filter(|(_, wants)| !(shares && wants.read)) {
                     wants.turns += 1;
                     if wants.turns > self.turns_bound && !wants.told {
                         wants.told = true;
@@ -120,8 +142,63 @@ impl NonProgress {
                     }
                 }
             }
+            (Op::Atomic { addr, kind, read, written, .. }, _) => {
+                self.word(step, addr.0, kind, (read, written));
+            }
             _ => {}
         }
+    }
+
+    /// A lock that is a word: taken from zero to something by an exchange, wanted by who finds it taken.
+    fn word(&mut self, step: &Step<'_>, addr: u64, kind: AtomicKind, (read, written): (u64, u64)) {
+        let thread = step.thread();
+        let taken = kind == AtomicKind::Rmw && read == 0 && written != 0;
+        let refused = match kind {
+            AtomicKind::Rmw => read != 0 && read == written,
+            AtomicKind::CasFailed => read != 0,
+            AtomicKind::Load | AtomicKind::Store => false,
+        };
+        if refused {
+            let wanting = self.words.entry(addr).or_default();
+            if !wanting.iter().any(|(who, _)| *who == thread) {
+                let (site, what) = (Site::of(step), What::Memory);
+                wanting.push((thread, Wanting { site, read: false, what, turns: 0, told: false }));
+            }
+        }
+        let Some(wanting) = self.words.get_mut(&addr).filter(|_| taken) else { return };
+        wanting.retain(|(who, _)| *who != thread);
+        for (_, wants) in wanting {
+            wants.turns += 1;
+            if wants.turns <= self.turns_bound || wants.told {
+                continue;
+            }
+            wants.told = true;
+            let (wants, winner) = (*wants, Site::of(step));
+            self.starving.add(place_key(&[wants.site], addr), || {
+                let (lock, what) = (ObjectId(addr), wants.what);
+                let waits = WaitsFor::Lock { lock, read: false, what }.action(None);
+                Report::new(NAME, Kind::Starvation, Basis::rule())
+                    .detail(Detail::Without { progress_steps: wants.turns })
+                    .part(wants.site.part(waits))
+                    .part(
+                        winner.plays(Role::AcquiresAgain, step.vars.first().copied().map(Subject::Variable)),
+                    )
+            });
+        }
+    }
+
+    /// Does an atomic write give its thread's word a value that it never gave it?
+    fn is_new_value(&mut self, thread: ThreadIx, addr: u64, written: u64) -> bool {
+        self.values_known |= written != 0;
+        let given = self.given.entry((thread, addr)).or_default();
+        let new = !given.contains(&written);
+        if new {
+            if given.len() >= VALUES_MAX {
+                given.remove(0);
+            }
+            given.push(written);
+        }
+        new || !self.values_known
     }
 }
 
@@ -146,7 +223,8 @@ fn is_progress(op: &Op) -> bool {
         | Op::ProcessFork { .. }
         | Op::ProcessExec { .. }
         | Op::ProcessExit { .. } => true,
-        Op::Atomic { kind, read, written, .. } => kind.writes() && (read != written || *written == 0),
+        // Looked at by its caller, who knows what the thread wrote before.
+        Op::Atomic { .. } => false,
         Op::Read { .. }
         | Op::Fence { .. }
         | Op::Lost { .. }
@@ -177,18 +255,31 @@ impl Detector for NonProgress {
         if self.busy.len() <= thread.index() {
             self.busy.resize(thread.index() + 1, Busy::default());
         }
+        let writes_again = match step.event.op {
+            Op::Atomic { kind, read, written, .. }
+                if kind == AtomicKind::Rmw && read == written && written != 0 =>
+            {
+                Some(true)
+            }
+            Op::Atomic { addr, kind, written, .. } if kind.writes() => {
+                Some(!self.is_new_value(thread, addr.0, written))
+            }
+            _ => None,
+        };
         let busy = &mut self.busy[thread.index()];
-        if is_progress(&step.event.op) {
+        if writes_again == Some(false) || is_progress(&step.event.op) {
             if busy.steps > 0 {
                 *busy = Busy::default();
             }
             return;
         }
         busy.steps += 1;
-        busy.failed += u64::from(matches!(
-            step.event.op,
-            Op::LockFailed { .. } | Op::ReadLockFailed { .. } | Op::WaitFailed { .. }
-        ));
+        busy.failed += u64::from(
+            matches!(
+                step.event.op,
+                Op::LockFailed { .. } | Op::ReadLockFailed { .. } | Op::WaitFailed { .. }
+            ) || writes_again == Some(true),
+        );
         if busy.places.len() <= PLACES_MAX {
             busy.places.insert(step.event.location);
         }

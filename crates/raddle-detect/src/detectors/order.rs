@@ -3,12 +3,14 @@
 //! **Definition** (the survey's definition 4 and §7; learning after Yu, Narayanasamy 2009 and others: compare the order
 //! of instructions with that of correct runs). A *pair* says that the first execution of a place `a` on an object comes
 //! before the first execution of a place `b` by another thread on the same object. Pairs are given by the user or learnt
-//! from good runs: those that occurred in this order in some run and in the other order in none.
+//! from good runs: those that occurred in this order in some run and in the other order in none. If the first of a pair never
+//! happens at all although the second does, the order is broken too: reported for pairs that were given, and for those
+//! that every good run with the second place showed.
 //!
 //! **Neither sound nor complete**: a learnt pair may be a coincidence. Grade *suspected*, also for given pairs, because
 //! the run shows the order of events, which for plain accesses of different threads is only approximately known.
 //!
-//! **Deviations**: places are those of accesses and announced calls; objects are variables and call objects. At most
+//! **Deviations**: places are those of accesses, plain or atomic, and announced calls; objects are variables and call objects. At most
 //! [`PLACES_MAX`] places an object are followed.
 //!
 //! **Cost**: places seen on the object, an access.
@@ -18,7 +20,7 @@ use crate::race::Site;
 use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{PerVar, Step};
 use crate::training::{PlaceName, place_name};
-use raddle_findings::{Basis, Kind, Role, What};
+use raddle_findings::{Basis, Detail, Kind, Role, What};
 use raddle_trace::{LocationIx, ObjectId, Op, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -30,11 +32,29 @@ pub const PLACES_MAX: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct OrderFacts {
     pub seen: FxHashSet<(PlaceName, PlaceName)>,
+    /// Pairs whose first place every good run had before the second one, or that were given.
+    always: FxHashSet<(PlaceName, PlaceName)>,
+    /// Places of the good runs.
+    places: FxHashSet<PlaceName>,
 }
 
 impl OrderFacts {
     pub fn add(&mut self, other: OrderFacts) {
+        // A pair goes on being one that always holds if the other runs had it, or did not have its second place.
+        let holds = |facts: &OrderFacts, pair: &(PlaceName, PlaceName)| {
+            facts.always.contains(pair) || !facts.places.contains(&pair.1)
+        };
+        let mut always: FxHashSet<_> =
+            self.always.iter().filter(|pair| holds(&other, pair)).cloned().collect();
+        always.extend(other.always.iter().filter(|pair| holds(self, pair)).cloned());
+        self.always = always;
+        self.places.extend(other.places);
         self.seen.extend(other.seen);
+    }
+
+    /// Pairs with this second place whose first one must not be missing.
+    fn needs<'a>(&'a self, second: &'a PlaceName) -> impl Iterator<Item = &'a PlaceName> + 'a {
+        self.always.iter().filter(move |pair| pair.1 == *second).map(|pair| &pair.0)
     }
 
     /// Must the first come before the second?
@@ -59,6 +79,7 @@ impl OrderFacts {
                 facts.seen.extend(seconds.iter().map(|second| (first.clone(), second.clone())));
             }
         }
+        facts.always.clone_from(&facts.seen);
         facts
     }
 }
@@ -116,7 +137,10 @@ pub struct Order {
     variables: PerVar<Firsts>,
     objects: FxHashMap<ObjectId, Firsts>,
     pairs: Pairs,
+    /// The first event of each place.
+    places: FxHashMap<LocationIx, (Site, Subject)>,
     violations: Vec<(u64, u64)>,
+    missing: Vec<u64>,
 }
 
 impl Order {
@@ -130,7 +154,14 @@ impl Order {
         let name = |&(first, second): &(LocationIx, LocationIx)| {
             (place_name(tables, first), place_name(tables, second))
         };
-        OrderFacts { seen: self.pairs.keys().map(name).collect() }
+        let seen: FxHashSet<(PlaceName, PlaceName)> = self.pairs.keys().map(name).collect();
+        let places = self.places.keys().map(|&place| place_name(tables, place)).collect();
+        OrderFacts { always: seen.clone(), seen, places }
+    }
+
+    /// Positions of events without what should have come before them.
+    pub fn missing(&self) -> &[u64] {
+        &self.missing
     }
 
     /// Places of the two events of each violation.
@@ -153,12 +184,14 @@ impl Detector for Order {
     fn step(&mut self, step: &Step<'_>) {
         self.variables.follow(step);
         let site = Site::of(step);
-        if step.plain_access().is_some() {
+        if step.plain_access().is_some() || matches!(step.event.op, Op::Atomic { .. }) {
             for &var in step.vars {
+                self.places.entry(site.location).or_insert((site, Subject::Variable(var)));
                 enter(self.variables.get_mut(var), site, Subject::Variable(var), &mut self.pairs);
             }
         } else if let Op::Custom { object, .. } = step.event.op {
             let subject = Subject::Object(object, What::Other);
+            self.places.entry(site.location).or_insert((site, subject));
             enter(self.objects.entry(object).or_default(), site, subject, &mut self.pairs);
         }
     }
@@ -166,6 +199,25 @@ impl Detector for Order {
     fn finish(&mut self, end: &End<'_>) -> Vec<Report> {
         let Some(facts) = &self.facts else { return Vec::new() };
         let mut reports = Reports::default();
+        let happened: FxHashSet<PlaceName> =
+            self.places.keys().map(|&place| place_name(end.tables, place)).collect();
+        let mut places: Vec<_> = self.places.iter().collect();
+        places.sort_by_key(|(_, (site, _))| site.position);
+        for (&place, &(late, subject)) in places {
+            let name = place_name(end.tables, place);
+            if name == PlaceName::Unknown {
+                continue;
+            }
+            if let Some(missing) = facts.needs(&name).find(|first| !happened.contains(first)) {
+                let text = format!("order violation: {missing}, which has to come first, was never reached");
+                self.missing.push(late.position);
+                reports.add(place_key(&[late], late.position), || {
+                    Report::new(NAME, Kind::OrderViolation, Basis::rule())
+                        .detail(Detail::Words { text })
+                        .part(late.plays(Role::ComesFirst, Some(subject)))
+                });
+            }
+        }
         let mut pairs: Vec<_> = self.pairs.iter().collect();
         pairs.sort_by_key(|(_, (first, second, _))| (second.position, first.position));
         for (&(first, second), &(early, late, subject)) in pairs {

@@ -8,13 +8,16 @@
 //!
 //! **Neither sound nor complete** for errors; the report names the views that do not fit. Grade *suspected*.
 //!
-//! **Deviations**: nested sections give a view each, as in the paper. Views of more than [`VARIABLES_MAX`] variables and
+//! **Deviations**: nested sections give a view each, as in the paper. So do the regions that a user marked or named: a pair that
+//! is read in two steps, each under its own lock, has no section of its own, and only the user knows that it belongs
+//! together. Views of more than [`VARIABLES_MAX`] variables and
 //! more than [`VIEWS_MAX`] views a thread are left out.
 //!
 //! **Cost**: an insertion for each access in a critical section; pairs of views of pairs of threads at the end.
 
 use crate::detector::{Detector, End};
 use crate::race::Site;
+use crate::region::{RegionTracker, Regions};
 use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::{LockIx, Step, Sync, VarIx};
 use raddle_findings::{Basis, Kind, Role};
@@ -31,18 +34,41 @@ type View = BTreeSet<VarIx>;
 #[derive(Clone, Debug, Default)]
 struct Actor {
     open: Vec<(LockIx, View, Site)>,
+    /// The user's region that the thread is in.
+    region: Option<(View, Site)>,
     /// Views and where one of their sections began.
     views: FxHashMap<View, Site>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Views {
+    /// `None`: critical sections alone.
+    tracker: Option<RegionTracker>,
     actors: Vec<Actor>,
     /// Pairs of threads that are inconsistent: whose maximal view, whose views.
     inconsistent: Vec<(usize, usize)>,
 }
 
+impl Actor {
+    fn close_region(&mut self) {
+        if let Some((view, site)) = self.region.take()
+            && !view.is_empty()
+            && self.views.len() < VIEWS_MAX
+        {
+            self.views.entry(view).or_insert(site);
+        }
+    }
+}
+
 impl Views {
+    pub fn new(regions: Regions) -> Views {
+        let tracker = match regions {
+            Regions::CriticalSections => None,
+            Regions::Marked | Regions::Functions(_) => Some(RegionTracker::new(regions)),
+        };
+        Views { tracker, ..Views::default() }
+    }
+
     pub fn inconsistent(&self) -> &[(usize, usize)] {
         &self.inconsistent
     }
@@ -56,7 +82,8 @@ impl Detector for Views {
         }
         for &(old, new) in step.splits {
             for actor in &mut self.actors {
-                for (_, view, _) in &mut actor.open {
+                let open = actor.open.iter_mut().map(|(_, view, _)| view);
+                for view in open.chain(actor.region.iter_mut().map(|(view, _)| view)) {
                     if view.contains(&old) {
                         view.insert(new);
                     }
@@ -74,9 +101,20 @@ impl Detector for Views {
                 }
             }
         }
+        let place = self.tracker.as_mut().map(|tracker| tracker.step(step));
         let actor = &mut self.actors[thread];
+        if place.is_some_and(|place| place.begins || place.ended_before) {
+            actor.close_region();
+        }
+        if place.is_some_and(|place| place.begins) {
+            actor.region = Some((View::new(), Site::of(step)));
+        }
+        if place.is_some_and(|place| place.ends) {
+            actor.close_region();
+        }
         if step.plain_access().is_some() {
-            for (_, view, _) in &mut actor.open {
+            let open = actor.open.iter_mut().map(|(_, view, _)| view);
+            for view in open.chain(actor.region.iter_mut().map(|(view, _)| view)) {
                 if view.len() < VARIABLES_MAX {
                     view.extend(step.vars);
                 }

@@ -157,7 +157,10 @@ impl Builder<'_> {
     }
 
     pub(super) fn finish_conditions(&mut self) {
-        let conditions = Conditions::of(self.events);
+        let mut conditions = Conditions::of(self.events);
+        if let Some(exchange) = self.exchange {
+            exchange_waits(&mut conditions, exchange);
+        }
         self.program.oddities += conditions.spurious.len() as u64;
         for instance in &conditions.instances {
             let Some(&(thread, signal)) = self.condition_steps.get(&instance.signal) else { continue };
@@ -166,6 +169,9 @@ impl Builder<'_> {
             for wait in &instance.woken {
                 let (waiter, pos) = self.condition_steps[&wait.wait];
                 if waiter == thread {
+                    if self.exchange.is_some() {
+                        self.never_woken(waiter, pos);
+                    }
                     continue;
                 }
                 self.needs.push((waiter, pos, Need { thread, pos: signal + 1 }));
@@ -186,4 +192,20 @@ impl Builder<'_> {
             }
         }
     }
+
+    /// A wait whose signal another thread takes and that only its own thread could send then: no step of anybody wakes it.
+    fn never_woken(&mut self, waiter: ThreadIx, pos: Pos) {
+        let number = InstanceIx::from_len(self.program.instances.len());
+        let nobody = Instance { thread: ThreadIx::MAIN, signal: Pos::MAX, woken: Vec::new() };
+        self.program.instances.push(nobody);
+        self.program.threads[waiter.index()].steps[pos as usize].action = Action::Wait { instance: number };
+    }
+}
+
+/// The first signal wakes whom the second one woke, and the other way round.
+fn exchange_waits(conditions: &mut Conditions, (first, second): Exchange) {
+    let place = |wanted| conditions.instances.iter().position(|instance| instance.signal == wanted);
+    let (Some(a), Some(b)) = (place(first), place(second)) else { return };
+    let woken = std::mem::take(&mut conditions.instances[a].woken);
+    conditions.instances[a].woken = std::mem::replace(&mut conditions.instances[b].woken, woken);
 }

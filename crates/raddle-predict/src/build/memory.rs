@@ -13,6 +13,14 @@ impl Builder<'_> {
             return;
         }
         self.ensure_started(ix, thread, false);
+        self.race_entry(ix, thread, start, size, kind);
+        if self.cells.is_some() && matches!(kind, AccessKind::Read | AccessKind::Write) {
+            self.cell_step(ix, thread, start, kind == AccessKind::Read, kind == AccessKind::Write, false);
+        }
+    }
+
+    /// Notes an access that may race, at the position that its thread is in before it.
+    fn race_entry(&mut self, ix: EventIx, thread: ThreadIx, start: u64, size: u64, kind: AccessKind) {
         if self.benign.iter().any(|&(from, to)| start < to && from < start.saturating_add(size)) {
             return;
         }
@@ -38,6 +46,10 @@ impl Builder<'_> {
         read: u64,
         written: u64,
     ) {
+        if self.cells.is_some() {
+            let memory = self.space.translate(addr);
+            return self.cell_step(ix, thread, memory, kind.reads(), kind.writes(), true);
+        }
         if !self.atomics {
             self.push(ix, thread, Action::Free, true);
             return;
@@ -46,12 +58,55 @@ impl Builder<'_> {
             let memory = self.space.translate(addr);
             self.register(memory)
         };
+        let (reads, writes) = (kind.reads().then_some(read), kind.writes().then_some(written));
+        self.register_step(ix, thread, register, (reads, writes), true);
+    }
+
+    /// An access to a cell: what it reads is who wrote last, and every write is another value.
+    fn cell_step(
+        &mut self,
+        ix: EventIx,
+        thread: ThreadIx,
+        start: u64,
+        reads: bool,
+        writes: bool,
+        visible: bool,
+    ) {
+        let Some(cell) = self.cells.as_ref().and_then(|cells| cells.at(start)) else {
+            if visible {
+                self.push(ix, thread, Action::Free, true);
+            }
+            return;
+        };
+        let register = self.register(cell.start);
+        if self.last_writers.len() <= register.index() {
+            self.last_writers.resize(register.index() + 1, 0);
+        }
+        let seen = self.last_writers[register.index()];
+        let own = u64::from(ix.0) + 1;
+        // Where accesses overlap in part, a write leaves some of what was there: it keeps its place among the writes.
+        let reads = (reads || (writes && !cell.whole)).then_some(seen);
+        self.register_step(ix, thread, register, (reads, writes.then_some(own)), visible);
+        if writes {
+            self.last_writers[register.index()] = own;
+        }
+    }
+
+    /// A step that reads and writes a register, with the values that the observed run had there.
+    fn register_step(
+        &mut self,
+        ix: EventIx,
+        thread: ThreadIx,
+        register: RegisterIx,
+        (read, written): (Option<u64>, Option<u64>),
+        visible: bool,
+    ) {
         let mut sets = ValueIx::NONE;
-        if kind.writes() {
+        if let Some(written) = written {
             sets = self.value(register, written);
         }
         let mut expects = ValueIx::NONE;
-        if kind.reads() {
+        if let Some(read) = read {
             let value = self.value(register, read);
             let state = &mut self.register_states[register.index()];
             if state.now == ValueIx::NONE {
@@ -60,12 +115,12 @@ impl Builder<'_> {
             }
             if state.now == value {
                 expects = value;
-            } else if !kind.writes() {
+            } else if written.is_none() {
                 // Observed out of order (weak memory, mixed sizes): it is taken as it is, and so is what follows.
                 sets = value;
             }
         }
-        let pos = self.push(ix, thread, Action::Atomic { register, expects, sets }, true);
+        let pos = self.push(ix, thread, Action::Atomic { register, expects, sets }, visible);
         let state = &mut self.register_states[register.index()];
         if expects != ValueIx::NONE {
             self.program.registers[register.index()].reads.add(thread, pos);
@@ -79,6 +134,24 @@ impl Builder<'_> {
             let register = &mut self.program.registers[register.index()];
             register.writes.push((thread, pos, sets));
             register.writers.add(thread, pos);
+        }
+    }
+
+    /// An operation that failed because of what others had done. Where reads are kept, so is this: the search does not
+    /// go beyond it, and what leaves events out keeps everything that its object had seen.
+    pub(super) fn failed(&mut self, ix: EventIx, thread: ThreadIx, object: Option<ObjectId>) {
+        if self.cells.is_none() {
+            self.push(ix, thread, Action::Free, true);
+            return;
+        }
+        let register = self.register(u64::MAX);
+        let expects = self.value(register, u64::MAX);
+        self.program.registers[register.index()].start = self.value(register, 0);
+        self.register_states[register.index()].now = self.program.registers[register.index()].start;
+        let users = object.and_then(|object| self.lives.get(&object)).map(|life| life.uses.clone());
+        let pos = self.push(ix, thread, Action::Atomic { register, expects, sets: ValueIx::NONE }, true);
+        for (user, last) in users.into_iter().flatten().filter(|(user, _)| *user != thread) {
+            self.edges.push(ObservedEdge { from: Need { thread: user, pos: last }, thread, pos });
         }
     }
 

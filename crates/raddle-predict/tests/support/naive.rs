@@ -49,6 +49,8 @@ pub struct Naive<'t> {
     starts: BTreeMap<u64, u32>,
     first_values: BTreeMap<u64, u64>,
     atomics: bool,
+    /// Reads, plain and atomic, keep their writers: the event that each saw, if any.
+    seen: Option<BTreeMap<usize, Option<usize>>>,
     states_max: usize,
 }
 
@@ -78,6 +80,14 @@ fn access(op: &Op) -> Option<(Addr, u64, bool, bool)> {
     }
 }
 
+fn reads(op: &Op) -> bool {
+    match op {
+        Op::Read { .. } => true,
+        Op::Atomic { kind, .. } => kind.reads(),
+        _ => false,
+    }
+}
+
 fn conflict(a: &Op, b: &Op) -> bool {
     let (Some((x, n, w, at)), Some((y, m, v, bt))) = (access(a), access(b)) else { return false };
     overlap((x, n), (y, m)) && (w || v) && !(at && bt)
@@ -100,12 +110,31 @@ impl<'t> Naive<'t> {
             starts: BTreeMap::new(),
             first_values: BTreeMap::new(),
             atomics,
+            seen: None,
             states_max,
             threads,
         };
         naive.find_ends();
         naive.find_starts();
         naive.find_guards();
+        naive
+    }
+
+    /// Only reorderings in which every read sees the write that it saw. For traces in which no two accesses overlap in part.
+    pub fn keeping_reads(trace: &'t MemoryTrace, states_max: usize) -> Naive<'t> {
+        let mut naive = Naive::new(trace, true, states_max);
+        let mut last: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut seen = BTreeMap::new();
+        for (ix, event) in trace.events.iter().enumerate() {
+            let Some((addr, _, writes, _)) = access(&event.op) else { continue };
+            if reads(&event.op) {
+                seen.insert(ix, last.get(&addr.0).copied());
+            }
+            if writes {
+                last.insert(addr.0, ix);
+            }
+        }
+        naive.seen = Some(seen);
         naive
     }
 
@@ -221,6 +250,29 @@ impl<'t> Naive<'t> {
                 return Can::Wait;
             }
         }
+        if let (Some(seen), Some(ix), Some((addr, ..))) = (&self.seen, ix, access(&op)) {
+            let last = state.values.get(&addr.0).copied().flatten();
+            let kept = !reads(&op) || last == seen[&ix].map(|writer| writer as u64);
+            return if kept { Can::Move } else { Can::Stray };
+        }
+        if self.seen.is_some() {
+            // What failed has to fail again.
+            let lock = |lock| self.lock(state, lock);
+            match op {
+                Op::LockFailed { lock: object, .. } => {
+                    let taken = lock(object).is_some_and(|l| l.writer.is_some() || !l.readers.is_empty());
+                    return if taken { Can::Move } else { Can::Stray };
+                }
+                Op::ReadLockFailed { lock: object, .. } => {
+                    let taken = lock(object).is_some_and(|l| l.writer.is_some());
+                    return if taken { Can::Move } else { Can::Stray };
+                }
+                Op::SemWaitFailed { sem } if state.semaphores.get(&sem.0).is_some_and(|&n| n > 0) => {
+                    return Can::Stray;
+                }
+                _ => {}
+            }
+        }
         let wait_if = |waits| if waits { Can::Wait } else { Can::Move };
         let stray_if = |strays| if strays { Can::Stray } else { Can::Move };
         match op {
@@ -273,6 +325,10 @@ impl<'t> Naive<'t> {
         let (ix, op) = self.next_op(state, thread).expect("can move");
         let mut state = state.clone();
         state.next[thread] += 1;
+        if let (true, Some(ix), Some((addr, _, true, _))) = (self.seen.is_some(), ix, access(&op)) {
+            state.values.insert(addr.0, Some(ix as u64));
+            return state;
+        }
         match op {
             Op::Lock { lock, .. } => state.locks.entry(lock.0).or_default().writer = Some(thread),
             Op::ReadLock { lock, .. } => drop(state.locks.entry(lock.0).or_default().readers.insert(thread)),
@@ -313,7 +369,10 @@ impl<'t> Naive<'t> {
         let first = State {
             next: vec![0; self.threads.len()],
             semaphores: self.starts.clone(),
-            values: self.first_values.iter().map(|(&addr, &value)| (addr, Some(value))).collect(),
+            values: match self.seen {
+                Some(_) => BTreeMap::new(),
+                None => self.first_values.iter().map(|(&addr, &value)| (addr, Some(value))).collect(),
+            },
             ..State::default()
         };
         let mut found = Found::default();

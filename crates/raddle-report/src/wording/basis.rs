@@ -81,14 +81,17 @@ fn hidden(invisible: &Invisible) -> String {
 }
 
 fn model(kind: Kind, sound: bool, fidelity: Fidelity, verbose: bool) -> String {
-    let mut text = match kind {
-        Kind::Deadlock => "analysis of the recorded run found a schedule that leads to the deadlock",
-        Kind::DataRace => {
-            "analysis of the recorded run found a schedule that brings the two accesses together"
-        }
-        _ => "analysis of the recorded run found a schedule that leads to the error",
+    let mut text = match sound {
+        true => "analysis of the recorded run found a schedule that ",
+        // Threads that read other values may do something else: whether the schedule can be followed is not known.
+        false => "the recorded synchronisation allows, if threads follow it, a schedule that ",
     }
     .to_owned();
+    text.push_str(match kind {
+        Kind::Deadlock => "leads to the deadlock",
+        Kind::DataRace => "brings the two accesses together",
+        _ => "leads to the error",
+    });
     text.push_str("; ");
     text.push_str(match fidelity {
         Fidelity::KeepsReads => "every read returns the same value as in the recorded run",

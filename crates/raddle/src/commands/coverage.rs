@@ -5,8 +5,9 @@ use super::{Ctx, Exit};
 use anyhow::Context;
 use raddle_detect::Feed;
 use raddle_detect::coverage::{COLUMNS, Coverage, Saturation};
-use raddle_trace::EventSource;
 use raddle_trace::open::OpenTrace;
+use raddle_trace::std_format::InputDialect;
+use raddle_trace::{EventSource, Tables};
 use std::path::PathBuf;
 
 /// Counts what a set of runs of one program has covered: pairs of places that synchronise, and Maple's five kinds of
@@ -24,15 +25,38 @@ pub struct Args {
     /// Write the saturation plot to this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Take STD text as this dialect: auto, rapid, sunhang, rff-c, rv-predict.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    dialect: InputDialect,
     /// Print the counts as JSON.
     #[arg(long)]
     json: bool,
 }
 
+/// A module: its path and what its linker calls this build of it.
+type Built = (String, Vec<u8>);
+
+fn built(tables: &Tables) -> Vec<Built> {
+    tables.modules.iter().map(|module| (module.path.clone(), module.build_id.clone())).collect()
+}
+
+/// Do two traces come from different programs? The first module is the program; of the others, only those that both loaded
+/// matter, since what is loaded may depend on the run.
+fn differ(a: &[Built], b: &[Built]) -> bool {
+    let programs = (a.first(), b.first());
+    let other_program = match programs {
+        (Some((_, a)), Some((_, b))) => a != b,
+        (None, None) => false,
+        _ => true,
+    };
+    other_program || a.iter().any(|(path, build)| b.iter().any(|(other, id)| path == other && build != id))
+}
+
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut saturation = Saturation::default();
+    let mut first: Option<(&PathBuf, Vec<Built>)> = None;
     for path in &args.traces {
-        let mut source = OpenTrace::open(path)?;
+        let mut source = OpenTrace::open_as(path, args.dialect)?;
         let bar = progress_bar(ctx, &source);
         let (mut feed, mut coverage, mut batch) = (Feed::new(), Coverage::new(), Vec::new());
         loop {
@@ -48,6 +72,22 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             }
         }
         bar.finish_and_clear();
+        if !ctx.quiet {
+            for remark in source.remarks() {
+                eprintln!("raddle: note: {}: {remark}", path.display());
+            }
+        }
+        let built = built(source.tables());
+        match &first {
+            None => first = Some((path, built)),
+            Some((reference, wanted)) if differ(wanted, &built) => eprintln!(
+                "raddle: warning: {} and {} are not of the same build of one program; places that have the same address \
+                 there are counted as the same",
+                reference.display(),
+                path.display()
+            ),
+            Some(_) => {}
+        }
         saturation.add(coverage.covered(source.tables()));
     }
     if let Some(path) = &args.svg {
@@ -75,4 +115,22 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_of_different_programs_differ() {
+        let module = |path: &str, id: u8| (path.to_owned(), vec![id]);
+        let run = [module("a", 1), module("libc", 2)];
+        assert!(!differ(&run, &run));
+        assert!(!differ(&run, &[module("a", 1)]), "a library may be loaded later");
+        assert!(!differ(&run, &[module("moved/a", 1), module("libc", 2)]), "the same build elsewhere");
+        assert!(differ(&run, &[module("a", 9), module("libc", 2)]), "another build");
+        assert!(differ(&run, &[module("a", 1), module("libc", 9)]), "another library");
+        assert!(differ(&run, &[]), "a recorded run and a foreign one");
+        assert!(!differ(&[], &[]), "foreign traces have no modules");
+    }
 }

@@ -13,6 +13,7 @@ use raddle_findings::naming::Namer;
 use raddle_findings::{Finding, deduplicate};
 use raddle_trace::open::OpenTrace;
 use raddle_trace::schedule::{RunOptions, Schedule};
+use raddle_trace::std_format::InputDialect;
 use raddle_trace::{EventSource, MemoryTrace};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,9 @@ pub struct Args {
     /// Write the schedules of findings that have a witness into this folder.
     #[arg(long, value_name = "DIR")]
     witness: Option<PathBuf>,
+    /// Take STD text as this dialect: auto, rapid, sunhang, rff-c, rv-predict.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    dialect: InputDialect,
     #[command(flatten)]
     output: OutputArgs,
     // Last, because its heading would go on over what follows.
@@ -68,7 +72,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut reporter = Reporter::new("detect", &args.output, Stream::Stdout, ctx)?;
     let names = args.told.chosen(&args.with)?;
     let settings = args.told.settings(path, &names)?;
-    let mut detected = detect(path, &names, &settings, args.witness.is_some(), ctx)?;
+    let mut detected = detect(path, args.dialect, &names, &settings, args.witness.is_some(), ctx)?;
     if let Some(folder) = &args.witness {
         for (finding, schedule) in &mut detected.findings {
             if let Some(schedule) = schedule {
@@ -106,6 +110,7 @@ pub(crate) struct Detected {
 /// Runs detectors over a trace.
 pub(crate) fn detect(
     path: &Path,
+    dialect: InputDialect,
     names: &[String],
     settings: &Settings,
     schedules: bool,
@@ -115,7 +120,7 @@ pub(crate) fn detect(
     for name in names {
         detectors.push(create(name, settings).with_context(|| unknown(name))?);
     }
-    let mut source = OpenTrace::open(path)?;
+    let mut source = OpenTrace::open_as(path, dialect)?;
     let bar = progress_bar(ctx, &source);
     let mut outcome = run_detectors(&mut source, &mut detectors, &mut |events, progress| {
         if let Some((done, total)) = progress {
@@ -135,7 +140,7 @@ pub(crate) fn detect(
         OpenTrace::Raddle(_) => Namer::new(&source.tables().modules),
     };
     let wanted = schedules && outcome.reports.iter().any(witness::has_witness);
-    let trace = wanted.then(|| MemoryTrace::read(&mut OpenTrace::open(path)?)).transpose()?;
+    let trace = wanted.then(|| MemoryTrace::read(&mut OpenTrace::open_as(path, dialect)?)).transpose()?;
     if let Some(trace) = &trace {
         witness::complete(&mut outcome.reports, trace);
     }
@@ -149,7 +154,7 @@ pub(crate) fn detect(
         });
         findings.push((finding, schedule));
     }
-    let mut notes = Vec::new();
+    let mut notes = source.remarks();
     if outcome.truncated > 0 {
         let count = outcome.truncated;
         notes.push(format!("{count} accesses of more than 1 MiB were followed by their first MiB"));

@@ -7,8 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use raddle_findings::naming::Namer;
 use raddle_findings::{Finding, deduplicate};
 use raddle_predict::csp::{Question, Window, emit};
-use raddle_predict::{Candidate, Options, Prediction, predict};
+use raddle_predict::{Candidate, Level, OpenQuestion, Options, Prediction, Unexplored, predict};
 use raddle_trace::schedule::RunOptions;
+use raddle_trace::std_format::InputDialect;
 use raddle_trace::{EventSource, MemoryTrace, OpenTrace};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,12 +25,25 @@ use std::time::Duration;
 ///   raddle predict bank.trace --schedules out     then: raddle replay out/5f3c0a11d4e5.schedule -- ./bank
 ///   raddle predict bank.trace --stats
 ///   raddle predict bank.trace --emit-csp models   then: raddle csp check models/deadlock.csp
-///   raddle predict trace.std --json               (a foreign trace; it cannot be replayed)
+///   raddle predict bank.trace --sound             what can happen with every read keeping its write
+///   raddle predict bank.trace --budget 5000000,30s
+///   raddle predict trace.std --json               (a foreign trace; it cannot be replayed, so --sound is its default)
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// A recorded trace, or one in RAPID's STD format.
+    /// A recorded trace, or STD text of RAPID, SUnhang, RFF or RV-Predict.
     trace: PathBuf,
+    /// Predict only what can happen with every read, plain or atomic, seeing the write that it saw. The default for foreign
+    /// traces, which cannot be replayed.
+    #[arg(long, conflicts_with = "optimistic")]
+    sound: bool,
+    /// Predict what the synchronisation allows, whatever threads read: more, and to be replayed. The default for recorded
+    /// traces.
+    #[arg(long)]
+    optimistic: bool,
+    /// Take STD text as this dialect: auto, rapid, sunhang, rff-c, rv-predict.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    dialect: InputDialect,
     /// Look for these only.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["races", "stuck"])]
     check: Vec<Check>,
@@ -42,9 +56,10 @@ pub struct Args {
     /// Say what the reductions removed and how the rest was decided.
     #[arg(long)]
     stats: bool,
-    /// States that searches may visit; what is not decided within it is reported.
-    #[arg(long, value_name = "STATES", default_value_t = Options::default().budget_states)]
-    budget: u64,
+    /// What searches may take together, in states or time or both: 5000000, 30s, 5000000,30s. What is not decided within it
+    /// is listed.
+    #[arg(long, value_name = "STATES,TIME", default_value_t)]
+    budget: Spending,
     /// Look at windows of so many steps only when searching for deadlocks (and when writing CSPM).
     #[arg(long, value_name = "STEPS")]
     window: Option<u32>,
@@ -55,13 +70,56 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().candidates_max)]
     candidates: usize,
     /// Ignore the values that atomics read: more is predicted, and less of it can be replayed.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sound")]
     no_atomics: bool,
     /// Switch reductions off; none changes what is predicted.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME")]
     without: Vec<Reduction>,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// States and time that searches may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spending {
+    states: u64,
+    time: Option<Duration>,
+}
+
+impl Default for Spending {
+    fn default() -> Spending {
+        let Options { budget_states, budget_time, .. } = Options::default();
+        Spending { states: budget_states, time: budget_time }
+    }
+}
+
+impl std::fmt::Display for Spending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.states)?;
+        self.time.map_or(Ok(()), |time| write!(f, ",{}ms", time.as_millis()))
+    }
+}
+
+impl std::str::FromStr for Spending {
+    type Err = String;
+
+    /// With a time alone, states do not matter.
+    fn from_str(text: &str) -> Result<Spending, String> {
+        let (mut states, mut time) = (None, None);
+        for part in text.split(',') {
+            let digits = part.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+            let number: u64 = digits.parse().map_err(|_| format!("`{part}` is neither states nor a time"))?;
+            match &part[digits.len()..] {
+                "" if states.is_none() => states = Some(number),
+                "ms" if time.is_none() => time = Some(Duration::from_millis(number)),
+                "s" if time.is_none() => time = Some(Duration::from_secs(number)),
+                "min" if time.is_none() => time = Some(Duration::from_secs(number.saturating_mul(60))),
+                "" | "ms" | "s" | "min" => return Err(format!("`{part}` is the second of its kind")),
+                unit => return Err(format!("`{unit}` is no unit of time; use ms, s or min")),
+            }
+        }
+        Ok(Spending { states: states.unwrap_or(u64::MAX), time })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -108,7 +166,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     };
     say("reading the trace");
     let mut reporter = Reporter::new("predict", &args.output, Stream::Stdout, ctx)?;
-    let mut open = OpenTrace::open(&args.trace)?;
+    let mut open = OpenTrace::open_as(&args.trace, args.dialect)?;
     let trace = MemoryTrace::read(&mut open as &mut dyn EventSource)?;
     let cut = open.cut();
     let (foreign, mut namer) = match &open {
@@ -116,7 +174,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         OpenTrace::Raddle(_) => (false, Namer::of(&trace)),
     };
     say(&format!("predicting from {} events", trace.events.len()));
-    let prediction = predict(&trace, &options(&args));
+    let prediction = predict(&trace, &options(&args, foreign));
     say("writing");
     let mut findings: Vec<Finding> = prediction
         .candidates
@@ -143,17 +201,26 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         if args.output.owns_stdout() { eprint!("{text}") } else { print!("{text}") }
     }
     if !ctx.quiet {
+        for remark in open.remarks() {
+            eprintln!("raddle: note: {remark}");
+        }
         conclude(&prediction, reporter.shown.len(), foreign, cut.as_deref());
+        for what in &prediction.unexplored {
+            list_open(what, &trace, &mut namer);
+        }
     }
     reporter.finish(Vec::new())
 }
 
-fn options(args: &Args) -> Options {
+fn options(args: &Args, foreign: bool) -> Options {
     let mut options = Options::default();
+    let sound = args.sound || (foreign && !args.optimistic && !args.no_atomics);
+    options.level = if sound { Level::Sound } else { Level::Optimistic };
     options.checks.races = args.check.contains(&Check::Races);
     options.checks.stuck = args.check.contains(&Check::Stuck);
     options.atomics = !args.no_atomics;
-    options.budget_states = args.budget;
+    options.budget_states = args.budget.states;
+    options.budget_time = args.budget.time;
     options.window = args.window;
     options.alternatives = args.alternatives;
     options.candidates_max = args.candidates;
@@ -173,17 +240,42 @@ fn conclude(prediction: &Prediction, count: usize, foreign: bool, cut: Option<&s
         1 => "1 error predicted".to_owned(),
         n => format!("{n} errors predicted"),
     };
+    let level = match prediction.level {
+        Level::Sound => " (sound: every read keeps its write)",
+        Level::Optimistic => " (optimistic: threads may read other values; --sound leaves those out)",
+    };
     let confirm = match (count, foreign) {
         (0, _) => "",
         (_, true) => "; a foreign trace cannot be replayed, so none of them is confirmed",
         (_, false) => "; none is confirmed yet (`raddle hunt` replays them)",
     };
-    eprintln!("raddle: {counted}{confirm}");
+    eprintln!("raddle: {counted}{level}{confirm}");
     if let Some(why) = cut {
         eprintln!("raddle: note: the trace does not cover the whole run: {why}");
     }
     for what in &prediction.unexplored {
         eprintln!("raddle: note: {what}");
+    }
+}
+
+/// Questions of a kind that are listed.
+const LISTED_MAX: usize = 10;
+
+/// Lists the questions that were not decided, smallest first, with their size.
+fn list_open(what: &Unexplored, trace: &MemoryTrace, namer: &mut Namer) {
+    let (Unexplored::Pairs { open, .. } | Unexplored::Cycles { open, .. }) = what else { return };
+    for question in open.iter().take(LISTED_MAX) {
+        let places = question.events.map(|event| {
+            let event = &trace.events[event as usize];
+            let thread = namer.thread(&trace.tables, event.thread).path;
+            format!("thread {thread} at {}", namer.location(&trace.tables, event.location))
+        });
+        let OpenQuestion { steps, states, .. } = question;
+        let [first, second] = places;
+        eprintln!("raddle: note:   {first}, {second}: {steps} steps before them, {states} states visited");
+    }
+    if open.len() > LISTED_MAX {
+        eprintln!("raddle: note:   and {} more", open.len() - LISTED_MAX);
     }
 }
 

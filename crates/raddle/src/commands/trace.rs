@@ -7,7 +7,7 @@ use raddle_trace::describe::{self, kind, thread_name};
 use raddle_trace::file::ProgramInfo;
 use raddle_trace::info::{Info, info};
 use raddle_trace::perfetto::{PerfettoOptions, write_perfetto};
-use raddle_trace::std_format::{Dialect, write_std};
+use raddle_trace::std_format::{Dialect, InputDialect, write_std};
 use raddle_trace::symbols::Symbolizer;
 use raddle_trace::validate::validate;
 use raddle_trace::{Event, EventSource, OpenTrace, Tables, TraceError, convert};
@@ -75,6 +75,9 @@ struct ConvertArgs {
     trace: PathBuf,
     /// Where to write; `-` is standard output.
     output: PathBuf,
+    /// Take STD text as this dialect: auto, rapid, sunhang, rff-c, rv-predict.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    dialect: InputDialect,
     /// Format to write (default: by the name of the output: .std, .json, anything else is a Raddle trace).
     #[arg(long, value_enum)]
     to: Option<Format>,
@@ -227,6 +230,9 @@ fn print_info(info: &Info) {
     if info.damaged_events > 0 {
         println!("damaged    {} events were incomplete and left out", info.damaged_events);
     }
+    for remark in &info.remarks {
+        println!("note       {remark}");
+    }
     for message in &info.messages {
         println!("message    {:?}: {}", message.level, message.text);
     }
@@ -263,6 +269,7 @@ fn dump(args: &DumpArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         if let Some(why) = trace.cut() {
             eprintln!("raddle: note: the trace is cut: {why}");
         }
+        remark(&trace);
         for problem in symbolizer.problems() {
             eprintln!("raddle: note: {problem}");
         }
@@ -358,7 +365,7 @@ fn run_convert(args: &ConvertArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         anyhow::bail!("{}: cannot convert a trace into itself; name another output", args.output.display());
     }
     let bar = Bar::new(ctx);
-    let trace = OpenTrace::open(&args.trace)?;
+    let trace = OpenTrace::open_as(&args.trace, args.dialect)?;
     if let (Some(why), false) = (trace.cut(), ctx.quiet) {
         eprintln!("raddle: note: the trace is cut: {why}");
     }
@@ -371,6 +378,9 @@ fn run_convert(args: &ConvertArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         let came_from =
             ProgramInfo { command: vec![args.trace.display().to_string()], directory: String::new() };
         convert::write_trace(&mut source, &args.output, came_from)?;
+        if !ctx.quiet {
+            remark(&source.trace);
+        }
         return Ok(Exit::Clean);
     }
     let mut out: Box<dyn Write> = match args.output.as_os_str() == "-" {
@@ -400,7 +410,17 @@ fn run_convert(args: &ConvertArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         Format::Raddle => {}
     }
     out.flush().with_context(|| format!("cannot write {}", args.output.display()))?;
+    if !ctx.quiet {
+        remark(&source.trace);
+    }
     Ok(Exit::Clean)
+}
+
+/// Says what a foreign trace is like, now that it has been read.
+fn remark(trace: &OpenTrace) {
+    for remark in trace.remarks() {
+        eprintln!("raddle: note: {remark}");
+    }
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

@@ -31,7 +31,14 @@ impl Detectors<'_> {
         if self.names.is_empty() {
             return Ok(Vec::new());
         }
-        let detected = detect(trace, self.names, &self.told.settings(trace, self.names)?, true, ctx)?;
+        let detected = detect(
+            trace,
+            Default::default(),
+            self.names,
+            &self.told.settings(trace, self.names)?,
+            true,
+            ctx,
+        )?;
         let mut found = Vec::new();
         for (mut finding, schedule) in detected.findings {
             let Some(mut schedule) = schedule else {

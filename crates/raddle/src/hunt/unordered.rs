@@ -152,7 +152,8 @@ fn repeat(
 }
 
 fn suspects(trace: &Path, ctx: &Ctx) -> anyhow::Result<Vec<Finding>> {
-    let detected = detect(trace, &[hb11::NAME.to_owned()], &Default::default(), false, ctx)?;
+    let detected =
+        detect(trace, Default::default(), &[hb11::NAME.to_owned()], &Default::default(), false, ctx)?;
     Ok(detected.findings.into_iter().map(|(finding, _)| finding).filter(is_about_an_object).collect())
 }
 
