@@ -127,14 +127,17 @@ impl Namer {
     fn frame(&mut self, frame: &CodeFrame) -> Frame {
         let library = !frame.is_user();
         let source = match (&frame.file, frame.line) {
-            (Some(file), Some(line)) if !library => self.line(file, line),
+            (Some(file), Some(line)) if !library && frame.function.is_some() => self.line(file, line),
             _ => None,
         };
+        // Code of no known function, an assembly stub for example, has no line either: what the tables give for it is the end
+        // of the code before it.
+        let placed = frame.function.is_some();
         Frame {
             function: frame.function.clone(),
-            file: frame.file.clone(),
-            line: frame.line,
-            column: frame.column,
+            file: frame.file.clone().filter(|_| placed),
+            line: frame.line.filter(|_| placed),
+            column: frame.column.filter(|_| placed),
             raw: frame.raw.clone(),
             source,
             library,

@@ -3,25 +3,28 @@
 use crate::text::printable;
 use crate::wording::English;
 use raddle_findings::{Evidence, Wording, headline_frame};
+use std::collections::HashMap;
 
 /// Columns of the fixed part of a line: id, grade and kind.
 const FIXED: usize = 13 + 10 + 20;
 
 /// Evidence as lines, grouped by program in the order of first appearance.
 pub fn list(evidence: &[Evidence], width: usize) -> String {
-    let mut programs: Vec<String> = Vec::new();
+    let mut programs: Vec<(&[String], Vec<&Evidence>)> = Vec::new();
+    let mut known: HashMap<&[String], usize> = HashMap::new();
     for one in evidence {
-        let program = one.program.join(" ");
-        if !programs.contains(&program) {
-            programs.push(program);
+        let at = *known.entry(&one.program).or_insert(programs.len());
+        if at == programs.len() {
+            programs.push((&one.program, Vec::new()));
         }
+        programs[at].1.push(one);
     }
     let mut text = String::new();
-    for program in &programs {
-        let name = if program.is_empty() { "program not known" } else { program };
-        text.push_str(&printable(name));
+    for (program, findings) in programs {
+        let name = if program.is_empty() { "program not known".to_owned() } else { program.join(" ") };
+        text.push_str(&printable(&name));
         text.push_str(":\n");
-        for one in evidence.iter().filter(|one| one.program.join(" ") == *program) {
+        for one in findings {
             text.push_str(&line(one, width));
             text.push('\n');
         }

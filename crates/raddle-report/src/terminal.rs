@@ -6,7 +6,7 @@
 
 use crate::sources::{Source, Sources};
 use crate::stack;
-use crate::text::printable;
+use crate::text::{count, printable};
 use crate::wording::{English, held, place};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use raddle_findings::{Action, Finding, Frame, Grade, Party, Place, Wait, Wording, headline_frame};
@@ -18,6 +18,11 @@ const NOTE_MARGIN: usize = 13;
 const TITLE_MARGIN: usize = 13;
 /// Narrower terminals are treated as if they were this wide.
 const WIDTH_MIN: usize = 40;
+
+/// Parties that are shown: a crash has one for every thread of the process.
+const PARTIES_MAX: usize = 8;
+/// Parties that are named beside one place in the source.
+const LABELS_MAX: usize = 3;
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,8 @@ struct Mark {
     line: u32,
     column: Option<u32>,
     label: String,
+    /// How many parties the label speaks of.
+    labels: usize,
     primary: bool,
 }
 
@@ -106,13 +113,18 @@ fn excerpts(finding: &Finding, sources: &mut Sources, english: &English) -> Vec<
         match marks.iter_mut().find(|mark| mark.line == line && mark.column == frame.column) {
             Some(same) if same.label == label => {}
             Some(same) => {
-                same.label = format!("{}; {label}", same.label);
+                same.labels += 1;
+                match same.labels {
+                    ..=LABELS_MAX => same.label = format!("{}; {label}", same.label),
+                    at if at == LABELS_MAX + 1 => same.label.push_str("; and more"),
+                    _ => {}
+                }
                 same.primary |= primary;
             }
-            None => marks.push(Mark { line, column: frame.column, label, primary }),
+            None => marks.push(Mark { line, column: frame.column, label, labels: 1, primary }),
         }
     };
-    for party in &finding.parties {
+    for party in shown(finding, english) {
         mark(&party.stack, label(party, english), true);
         // A thread that is gone has no stack; it has a beginning.
         if let (None, Some(creation)) = (headline_frame(&party.stack), &party.created) {
@@ -169,8 +181,18 @@ fn show_places<'a>(mut group: Group<'a>, excerpt: &'a Excerpt) -> Group<'a> {
     group
 }
 
+/// The parties that are shown.
+fn shown<'a>(finding: &'a Finding, english: &English) -> &'a [Party] {
+    let most = if english.verbose { usize::MAX } else { PARTIES_MAX };
+    &finding.parties[..finding.parties.len().min(most)]
+}
+
 fn notes(finding: &Finding, english: &English) -> Vec<String> {
-    let mut notes: Vec<String> = finding.parties.iter().map(|party| party_note(party, english)).collect();
+    let parties = shown(finding, english);
+    let mut notes: Vec<String> = parties.iter().map(|party| party_note(party, english)).collect();
+    if let Ok(more @ 1..) = u64::try_from(finding.parties.len() - parties.len()) {
+        notes.push(format!("{} not shown; `-v` shows all", count(more, "more thread")));
+    }
     notes.extend(english.notes(finding));
     notes
 }

@@ -814,3 +814,21 @@ fn summaries() {
         "no findings; not shown: 2 suppressed"
     );
 }
+
+/// A crash has a party for every thread of the process; a few of them are enough, and `-v` has all.
+#[test]
+fn of_many_threads_some_are_shown() {
+    let mut finding = of(Kind::Crash);
+    let other = finding.parties[1].clone();
+    finding.parties.extend((0..300).map(|number| {
+        let mut party = other.clone();
+        party.thread.path = format!("1.{}", number + 3);
+        party
+    }));
+    let text = |verbose| rendered(&finding, true, Style { width: 80, verbose, ..Style::default() });
+    let short = text(false);
+    assert!(short.len() < 3000, "{short}");
+    assert!(short.contains("294 more threads not shown; `-v` shows all"), "{short}");
+    assert!(short.contains("thread 1.4 was here when the process ended; and more\n"), "{short}");
+    assert!(text(true).matches("thread 1.302").count() >= 1);
+}

@@ -132,6 +132,9 @@ pub struct Schedule {
     pub unordered: Vec<Unordered>,
     pub visible: Visible,
     pub expected: Option<Expected>,
+    /// Where the process is ended by the expected signal: the failed assertion, or the innermost calls of the user's own code.
+    /// Empty: anywhere.
+    pub crash_place: String,
     /// What a replay needs beside the steps.
     pub head: Head,
     names: Vec<String>,
@@ -223,7 +226,14 @@ impl Schedule {
         match self.expected {
             None => {}
             Some(Expected::Exit(status)) => text.push_str(&format!("expect exit {status}\n")),
-            Some(Expected::Signal(signal)) => text.push_str(&format!("expect signal {signal}\n")),
+            Some(Expected::Signal(signal)) => {
+                let _ = write!(text, "expect signal {signal}");
+                if !self.crash_place.is_empty() {
+                    text.push_str(" at ");
+                    quote(&mut text, &self.crash_place);
+                }
+                text.push('\n');
+            }
             Some(Expected::Deadlock) => text.push_str("expect deadlock\n"),
         }
         self.head.write(&mut text);
@@ -367,6 +377,7 @@ mod tests {
             comment: none,
         });
         schedule.expected = Some(Expected::Signal(6));
+        schedule.crash_place = "bank.c:20 transfer".into();
         schedule.head.options.stable_memory = true;
         let site = schedule.intern("bank+0x11e0");
         schedule.visible = Visible::Sites(vec![site]);
@@ -382,7 +393,7 @@ mod tests {
         let expected = "\
 raddle-schedule 2
 about \"data-race 5f3c0a11\"
-expect signal 6
+expect signal 6 at \"bank.c:20 transfer\"
 run stable-memory
 visible at bank+0x11e0
 step 1 1 fork 1.1  # bank.c:12

@@ -201,26 +201,137 @@ fn machine_output_is_alone_on_its_stream() {
     }
 }
 
-/// A comment added above, another folder, optimisation and compiler do not change an id.
+/// Kinds and ids of what is hunted down in a program of one file in a folder of its own.
+fn ids(
+    name: &str,
+    source: &str,
+    options: &[&str],
+    compiler: &str,
+) -> std::collections::BTreeSet<(Kind, String)> {
+    let folder = folder(&[]);
+    let inside = folder.path().join(name);
+    std::fs::create_dir_all(inside.parent().unwrap()).unwrap();
+    std::fs::write(inside, source).unwrap();
+    let mut command = raddle_in(folder.path());
+    command.args(["hunt", "--json"]).args(options).arg(name).env("RADDLE_CC", compiler);
+    confirmed(&found(&run(&mut command))).into_iter().map(|f| (f.kind, f.id.clone())).collect()
+}
+
+/// A deadlock, and races on a variable, a field and the heap, one of them through a helper.
+const MANY: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+struct account { int id; int balance; };
+pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static struct account account;
+static int total;
+static int *block;
+static void both(pthread_mutex_t *first, pthread_mutex_t *second) {
+    pthread_mutex_lock(first);
+    pthread_mutex_lock(second);
+    pthread_mutex_unlock(second);
+    pthread_mutex_unlock(first);
+}
+static void *one(void *p) {
+    account.balance = 1;
+    block[1] = 1;
+    total = 1;
+    both(&a, &b);
+    return p;
+}
+static void *two(void *p) {
+    usleep(30000);
+    account.balance = 2;
+    block[1] = 2;
+    total = 2;
+    both(&b, &a);
+    return p;
+}
+int main(void) {
+    pthread_t x, y;
+    block = malloc(16);
+    pthread_create(&x, 0, one, 0);
+    pthread_create(&y, 0, two, 0);
+    pthread_join(x, 0);
+    pthread_join(y, 0);
+    printf("%d %d %d\n", account.balance, block[1], total);
+    return 0;
+}
+"#;
+
+/// `MANY` with the text of one function moved behind another.
+fn with_a_moved_function() -> String {
+    let (start, end) = (MANY.find("static void *one").unwrap(), MANY.find("static void *two").unwrap());
+    let main = MANY.find("int main").unwrap();
+    format!("{}{}{}{}", &MANY[..start], &MANY[end..main], &MANY[start..end], &MANY[main..])
+}
+
+/// What does not matter to an error does not change its id.
 #[test]
 fn ids_survive_what_does_not_matter() {
-    let ids = |source: &str, options: &[&str], compiler: &str| -> Vec<(Kind, String)> {
-        let folder = folder(&[("abba.c", source)]);
-        let mut command = raddle_in(folder.path());
-        command.args(["hunt", "--json"]).args(options).arg("abba.c").env("RADDLE_CC", compiler);
-        let mut ids: Vec<_> = found(&run(&mut command)).into_iter().map(|f| (f.kind, f.id)).collect();
-        ids.sort();
-        ids
-    };
     let compilers = compilers();
-    let expected = ids(ABBA, &[], &compilers[0]);
-    assert!(!expected.is_empty());
-    let commented = format!("// One more line.\n/* And\n   two more. */\n{ABBA}");
-    assert_eq!(ids(&commented, &[], &compilers[0]), expected);
-    for compiler in &compilers {
-        for level in ["-O0", "-O2"] {
-            assert_eq!(ids(ABBA, &["--cflags", level], compiler), expected, "{compiler} {level}");
+    let (first, last) = (compilers[0].as_str(), compilers[compilers.len() - 1].as_str());
+    let expected = ids("many.c", MANY, &[], first);
+    assert_eq!(expected.len(), 4, "{expected:?}");
+    let commented = format!("// One more line.\n/* And\n   two more. */\n{MANY}");
+    let annotated =
+        MANY.replace("total = 1;", "total  =  1; /* the first */").replace("    both(", "\tboth(");
+    let moved = with_a_moved_function();
+    assert_ne!(moved, MANY);
+    let renamed = "elsewhere/far/away/many.c";
+    for (what, name, source, options, compiler) in [
+        ("comments above", "many.c", commented.as_str(), &[][..], first),
+        ("comments and blanks on the line", "many.c", &annotated, &[], first),
+        ("a moved function", "many.c", &moved, &[], first),
+        ("another folder", renamed, MANY, &[], first),
+        ("-O2", "many.c", MANY, &["--cflags", "-O2"], first),
+        ("another compiler", "many.c", MANY, &[], last),
+        ("another compiler and -O2", "many.c", MANY, &["--cflags", "-O2"], last),
+        ("all at once", renamed, &commented.replace("total = 2;", "total=2;"), &["--cflags", "-O2"], last),
+        ("another recording option", "many.c", MANY, &["--keep-redundant", "--from-start"], first),
+    ] {
+        assert_eq!(ids(name, source, options, compiler), expected, "{what}");
+    }
+}
+
+/// What makes it another error gives it another id.
+#[test]
+fn ids_differ_where_the_error_does() {
+    let compiler = compilers()[0].clone();
+    let before = ids("many.c", MANY, &[], &compiler);
+    let race = [Kind::DataRace];
+    let all = [Kind::DataRace, Kind::DataRace, Kind::DataRace, Kind::Deadlock];
+    for (what, changes, kinds) in [
+        (
+            "another lock",
+            &[
+                ("both(&b, &a)", "both(&b, &c); both(&c, &a)"),
+                ("both(&a, &b)", "both(&a, &c)"),
+                (
+                    "b = PTHREAD_MUTEX_INITIALIZER;",
+                    "b = PTHREAD_MUTEX_INITIALIZER, c = PTHREAD_MUTEX_INITIALIZER;",
+                ),
+            ][..],
+            &[Kind::Deadlock][..],
+        ),
+        ("another field", &[("account.balance", "account.id")], &race),
+        ("another variable", &[("total", "sum")], &race),
+        ("another place of the block", &[("block[1]", "block[2]")], &race),
+        ("another caller", &[("*two", "*three"), ("0, two, 0", "0, three, 0")], &all),
+    ] {
+        let mut source = MANY.to_owned();
+        for (from, to) in changes {
+            assert!(source.contains(from), "{what}: {from}");
+            source = source.replace(from, to);
         }
+        assert_ne!(source, MANY, "{what}");
+        let now = ids("many.c", &source, &[], &compiler);
+        let mut gone: Vec<Kind> = before.difference(&now).map(|(kind, _)| *kind).collect();
+        gone.sort();
+        assert_eq!(gone, kinds, "{what}: {before:?} {now:?}");
+        assert_eq!(now.len(), before.len(), "{what}");
     }
 }
 
@@ -405,6 +516,85 @@ fn crashes_have_places_and_ids_of_their_own() {
         );
         assert_eq!(finding.grade(), Grade::Confirmed, "{finding:#?}");
         assert_eq!(replay(folder.path(), &finding.id, 10).0, 10);
+    }
+}
+
+/// Crashes in two places, with the same signal; the second needs more of a search.
+const TWO_CRASHES: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+int x;
+int *_Atomic p, *_Atomic q;
+static void *gives(void *n) { p = &x; q = &x; return n; }
+static void *takes(void *n) {
+    *p = 1; // FIRST
+    *q = 1; // SECOND
+    return n;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, gives, 0);
+    pthread_create(&b, 0, takes, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+"#;
+
+/// A schedule that leads to one crash does not show another, however alike they are; and none is shrunk into another.
+#[test]
+fn a_crash_is_not_shown_by_another_crash() {
+    let folder = folder(&[("two.c", TWO_CRASHES)]);
+    let output = run(raddle_in(folder.path()).args(["explore", "--json", "--runs", "300", "two.c"]));
+    let findings = found(&output);
+    assert_eq!(findings.len(), 2, "{findings:#?}");
+    replays_always(folder.path(), &findings);
+    let store = Store::at(folder.path().join(".raddle"));
+    let line = |mark: &str| TWO_CRASHES.lines().position(|line| line.contains(mark)).unwrap() + 1;
+    let places = ["FIRST", "SECOND"].map(|mark| format!("at \"two.c:{} takes\"", line(mark)));
+    let mut seen = std::collections::BTreeSet::new();
+    for finding in &findings {
+        let path = store.schedule_path(&finding.id);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let at = places.iter().position(|place| text.contains(place)).unwrap_or_else(|| panic!("{text}"));
+        seen.insert(at);
+        let loads = text.lines().filter(|line| line.starts_with("step 1.2 ") && line.contains(" load "));
+        assert_eq!(loads.count(), at + 1, "{text}");
+        // Whoever promises the other crash is not believed.
+        std::fs::write(&path, text.replace(&places[at], &places[1 - at])).unwrap();
+        assert_eq!(replay(folder.path(), &finding.id, 2), (0, Some(0)), "{text}");
+    }
+    assert_eq!(seen.len(), 2);
+}
+
+/// The same for deadlocks: the threads wait in the operations that the schedule names.
+#[test]
+fn a_deadlock_is_not_shown_by_another_deadlock() {
+    let folder = folder(&[("abba.c", &ABBA.replace("    usleep(30000);\n", ""))]);
+    let hunted = hunt(folder.path(), &[], "abba.c");
+    let explored =
+        found(&run(raddle_in(folder.path())
+            .args(["explore", "--json", "--runs", "200", "--keep", "explored", "abba.c"])));
+    for (keep, findings) in [(".raddle", hunted), ("explored", explored)] {
+        let [finding] = confirmed(&findings)[..] else { panic!("{findings:#?}") };
+        let path = Store::at(folder.path().join(keep)).schedule_path(&finding.id);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().filter(|line| line.starts_with("block ")).count(), 2, "{text}");
+        let other: Vec<String> = text
+            .lines()
+            .map(|line| match line.strip_prefix("block 1.1 ").and_then(|rest| rest.split_once(' ')) {
+                Some((_, rest)) => format!("block 1.1 77 {rest}"),
+                None => line.to_owned(),
+            })
+            .collect();
+        let replayed = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            let output = run(raddle_in(folder.path()).args(["replay", "--json"]).arg(&path));
+            let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            json["shown"].as_u64()
+        };
+        assert_eq!(replayed(&(other.join("\n") + "\n")), Some(0), "{text}");
+        assert_eq!(replayed(&text), Some(1), "{text}");
     }
 }
 

@@ -45,15 +45,23 @@ pub struct Tally {
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
     pub replays: u32,
+    /// Hunt with each of [`OPTIONS`], not with one of them.
+    pub every_option: bool,
     pub other: &'a Case,
     pub tally: &'a Tally,
+}
+
+/// What the `number`-th case is built with: both compilers and both levels, each option with each of them.
+pub fn variant(number: usize, compiler: &'static str) -> Variant {
+    let optimisation = if (number / 2).is_multiple_of(2) { "-O0" } else { "-O2" };
+    Variant { compiler, optimisation, fixed_addresses: false }
 }
 
 impl Check<'_> {
     /// Does any manifest expect a finding that can be confirmed?
     pub fn applies(case: &Case) -> bool {
         let verdicts = case.predict.iter().chain(&case.explore);
-        verdicts.into_iter().any(|&verdict| verdict != Verdict::Clean)
+        case.crashes() || verdicts.into_iter().any(|&verdict| verdict != Verdict::Clean)
     }
 
     /// Hunts in the case as a user would, and replays what was confirmed. `number`: which of the cases it is.
@@ -69,8 +77,10 @@ impl Check<'_> {
         };
         hunt(case, &folder, &[])?;
         hunt(case, &folder, &[])?;
-        let option = OPTIONS[number % OPTIONS.len()];
-        hunt(case, &folder, &[&["--keep", STORES[1]], option].concat())?;
+        let one = number % OPTIONS.len();
+        for option in if self.every_option { &OPTIONS[..] } else { &OPTIONS[one..=one] } {
+            hunt(case, &folder, &[&["--keep", STORES[1]], *option].concat())?;
+        }
         if !case.explore.is_empty() {
             explore(runner, case, &folder)?;
         }

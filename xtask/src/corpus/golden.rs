@@ -3,7 +3,8 @@
 //! like any other change.
 //!
 //! Which of two racing threads comes first, and so which of several pairs of accesses is seen, is chance in a free run. Golden output
-//! is that of a hunt whose recorded run a seed decides ([`SEEDED`]): one program, one seed, one text.
+//! is that of a hunt whose recorded run a seed decides ([`SEEDED`]): one program, one seed, one text. For programs whose error only a
+//! search finds it is that of an exploration.
 //!
 //! What differs between machines and runs without meaning anything is taken out before: folders, addresses, offsets in modules,
 //! numbers of events, everything about frames of libraries, and why attempts to stop both threads at once have failed. Ids
@@ -28,23 +29,38 @@ pub enum Golden {
 /// How the run is recorded whose findings are golden.
 pub(super) const SEEDED: [&str; 4] = ["--strategy", "random", "--seed", "1"];
 
+/// Where the findings go that are rendered.
+pub(super) const GOLDEN_FILE: &str = "golden.json";
+
 const ENDINGS: [&str; 3] = ["golden.txt", "golden.json", "golden.sarif"];
 
 impl Runner {
     /// Hunts in a program that was built into this folder, compares what `raddle report` makes of the findings with the golden
     /// files of the case, or writes those.
     pub(super) fn golden(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
-        if golden == Golden::Ignore || case.predict == [Verdict::Clean] {
+        if golden == Golden::Ignore || case.predict == [Verdict::Clean] && !case.crashes() {
             return Ok(());
         }
+        self.golden_of(case, folder, golden, |runner| {
+            let options = ["--keep", "golden", "--output", GOLDEN_FILE];
+            runner.limited(runner.hunt_command(case, folder, &[options, SEEDED].concat()), case).map(drop)
+        })
+    }
+
+    /// The same for what a command leaves in [`GOLDEN_FILE`] in the folder.
+    pub(super) fn golden_of(
+        &self,
+        case: &Case,
+        folder: &Path,
+        golden: Golden,
+        make: impl FnOnce(&Runner) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         // Where something else than the seed has a say, there is no one text to compare with.
         let now = match super::known_failures(&self.corpus, "golden")?.contains_key(&case.name) {
             true => [None, None, None],
             false => {
-                let findings = folder.join("golden.json");
-                let options = ["--keep", "golden", "--output", "golden.json"];
-                self.limited(self.hunt_command(case, folder, &[options, SEEDED].concat()), case)?;
-                self.rendered(&findings)?
+                make(self)?;
+                self.rendered(&folder.join(GOLDEN_FILE))?
             }
         };
         for (ending, text) in ENDINGS.into_iter().zip(now) {

@@ -9,7 +9,7 @@ use super::golden::Golden;
 use super::manifest::{Case, Expected, Verdict};
 use super::run::{Runner, Variant};
 use anyhow::{Context, bail};
-use raddle_findings::{Finding, Grade, Kind};
+use raddle_findings::{Finding, FindingsFile, Grade, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -93,7 +93,7 @@ pub(super) fn fits(finding: &Finding, entry: &Expected, markers: &Markers) -> bo
         Kind::Deadlock => fits_verdict(finding.kind, Verdict::Deadlock),
         Kind::BlockedThread => fits_verdict(finding.kind, Verdict::Blocked),
         Kind::MissedSignal => fits_verdict(finding.kind, Verdict::MissedSignal),
-        _ => false,
+        other => finding.kind == other,
     };
     fits_kind
         && finding.parties.iter().all(|party| {
@@ -157,14 +157,19 @@ impl Runner {
         let folder = scratch.path().join("program");
         self.build(case, variant, &folder, true)?;
         self.limited(self.hunt_command(case, &folder, &["--output", "findings.json"]), case)?;
-        let kept = raddle_findings::FindingsFile::read(&folder.join("findings.json"))?;
+        let kept = FindingsFile::read(&folder.join("findings.json"))?;
+        if case.crashes() {
+            self.crashed(case, &kept.findings, &folder)?;
+        }
         // A crash is not what prediction is asked about; that programs crash is part of some of them.
         let reported: Vec<Finding> = kept
             .findings
             .into_iter()
             .filter(|finding| finding.grade().is_failing() && finding.kind != Kind::Crash)
             .collect();
-        Verdicts { predict: &case.predict, finding: &case.findings }.check(case, &reported)?;
+        if !case.predict.is_empty() {
+            Verdicts { predict: &case.predict, finding: &case.findings }.check(case, &reported)?;
+        }
         self.golden(case, &folder, golden)?;
         for finding in reported.iter().filter(|finding| finding.grade() == Grade::Confirmed) {
             if finding.schedule.is_none() {
@@ -175,6 +180,18 @@ impl Runner {
             self.replay(case, finding, &folder)?;
         }
         Ok(())
+    }
+
+    /// A program that dies of a signal: the crash is a finding, and happens again.
+    fn crashed(&self, case: &Case, found: &[Finding], folder: &Path) -> anyhow::Result<()> {
+        let is_crash = |finding: &&Finding| matches!(finding.kind, Kind::Crash | Kind::AssertionFailure);
+        let Some(crash) = found.iter().find(is_crash) else {
+            bail!("no crash is reported; there are: {}", describe_all(found));
+        };
+        if crash.grade() != Grade::Confirmed {
+            bail!("the crash is not confirmed: {} {:?}", describe(crash), crash.basis);
+        }
+        self.replay(case, crash, folder)
     }
 
     /// A hunt in the program of a case that was built into this folder.

@@ -291,7 +291,15 @@ const EXPLORED: [Verdict; 9] = [
     Verdict::WrongOutput,
 ];
 
+/// What a process does to itself with this is no crash.
+const SIGKILL: i32 = 9;
+
 impl Case {
+    /// Does a plain run end by a signal of the program's own making?
+    pub fn crashes(&self) -> bool {
+        matches!(self.end, End::Signal(signal) if signal != SIGKILL)
+    }
+
     /// Does any verdict or finding say that it has a data race?
     pub fn is_racy(&self) -> bool {
         let verdicts = self.online.iter().chain(&self.predict).chain(&self.explore);

@@ -4,6 +4,7 @@
 //! default test run takes a half of it: each case once with each compiler, at alternating optimisation levels.
 
 pub mod evidence;
+pub mod explored;
 pub mod golden;
 pub mod hunt;
 mod kinds;
@@ -43,8 +44,17 @@ pub struct Args {
     /// from the store show every confirmed finding, also from a folder that was moved.
     #[arg(long, value_name = "N", conflicts_with_all = ["half", "determinism", "replay"])]
     evidence: Option<u32>,
-    /// Instead: hunt in each case that has a verdict of prediction, and write its golden files anew.
+    /// With --evidence: hunt with every recording option in each case (default: with one, another one in the next case).
+    #[arg(long, requires = "evidence")]
+    every_option: bool,
+    /// With --evidence: only what this compiler builds.
+    #[arg(long, value_name = "COMPILER", requires = "evidence", value_parser = ["gcc", "clang"])]
+    compiler: Option<String>,
+    /// Instead: explore each case that has a verdict of exploration, and compare.
     #[arg(long, conflicts_with_all = ["half", "determinism", "replay", "evidence"])]
+    explore: bool,
+    /// Instead: hunt in (or explore) each case that has findings, and write its golden files anew.
+    #[arg(long, conflicts_with_all = ["half", "determinism", "replay", "evidence", "explore"])]
     bless: bool,
     /// Use this raddle instead of building one.
     #[arg(long, value_name = "PATH")]
@@ -79,7 +89,7 @@ pub fn half_matrix(number: usize) -> Vec<Variant> {
 }
 
 /// Cases in which Raddle is known to fall short, with the reason: one `TOOL NAME reason` a line, `record`, `hunt`, `golden`,
-/// `online`, `determinism` or `replay` being the tool.
+/// `explore`, `online`, `determinism` or `replay` being the tool.
 pub fn known_failures(corpus: &std::path::Path, tool: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let path = corpus.join("known-failures.txt");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -111,15 +121,23 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.bless {
         let clang = runner.clang.is_some();
         anyhow::ensure!(clang, "golden files are made with clang, which is not installed");
+        let has_golden =
+            |case: &Case| !case.predict.is_empty() || case.crashes() || Runner::can_explore(case);
         let cases: Vec<&Case> = cases
             .iter()
-            .filter(|case| wanted(case) && !case.predict.is_empty() && runner.can(case, GOLDEN_VARIANT))
+            .filter(|case| wanted(case) && has_golden(case) && runner.can(case, GOLDEN_VARIANT))
             .collect();
         let failures = run_jobs(&cases, args.jobs.max(1), |case| {
-            let blessed = runner.hunt(case, GOLDEN_VARIANT, Golden::Bless);
+            let blessed = match case.predict.is_empty() && !case.crashes() {
+                true => runner.explore(case, GOLDEN_VARIANT, Golden::Bless),
+                false => runner.hunt(case, GOLDEN_VARIANT, Golden::Bless),
+            };
             blessed.map_err(|error| (case.name.clone(), error))
         });
         return conclude(cases.len(), &failures);
+    }
+    if args.explore {
+        return run_explored(&runner, args, cases.iter().filter(|case| wanted(case)));
     }
     if let Some(replays) = args.evidence {
         return run_evidence(&runner, args, &cases, replays, wanted);
@@ -158,18 +176,15 @@ fn run_evidence(
 ) -> anyhow::Result<()> {
     let other = cases.iter().find(|case| case.name == evidence::OTHER).context(evidence::OTHER)?;
     let tally = evidence::Tally::default();
-    let check = evidence::Check { replays, other, tally: &tally };
+    let check = evidence::Check { replays, every_option: args.every_option, other, tally: &tally };
     let named = !args.filters.is_empty();
     let jobs: Vec<(usize, &Case, Variant)> = cases
         .iter()
         .filter(|case| wanted(case) && evidence::Check::applies(case) && (named || !case.slow))
         .enumerate()
         .flat_map(|(number, case)| ["gcc", "clang"].map(|compiler| (number, case, compiler)))
-        .map(|(number, case, compiler)| {
-            // Both compilers and both levels, each option with each of them.
-            let optimisation = if (number / 2).is_multiple_of(2) { "-O0" } else { "-O2" };
-            (number, case, Variant { compiler, optimisation, fixed_addresses: false })
-        })
+        .filter(|(_, _, compiler)| args.compiler.as_ref().is_none_or(|wanted| wanted == compiler))
+        .map(|(number, case, compiler)| (number, case, evidence::variant(number, compiler)))
         .filter(|(_, case, variant)| runner.can(case, *variant))
         .collect();
     let failures = run_jobs(&jobs, args.jobs.max(1), |&(number, case, variant)| {
@@ -183,6 +198,23 @@ fn run_evidence(
         count(&tally.replays)
     );
     conclude(jobs.len(), &failures)
+}
+
+fn run_explored<'a>(
+    runner: &Runner,
+    args: &Args,
+    cases: impl Iterator<Item = &'a Case>,
+) -> anyhow::Result<()> {
+    let known = known_failures(&runner.corpus, "explore")?;
+    let named = !args.filters.is_empty();
+    let cases: Vec<&Case> = cases
+        .filter(|case| Runner::can_explore(case) && runner.can(case, GOLDEN_VARIANT))
+        .filter(|case| named || !case.slow && !known.contains_key(&case.name))
+        .collect();
+    let failures = run_jobs(&cases, args.jobs.max(1), |case| {
+        runner.explore(case, GOLDEN_VARIANT, Golden::Compare).map_err(|error| (case.name.clone(), error))
+    });
+    conclude(cases.len(), &failures)
 }
 
 fn run_steered(runner: &Runner, args: &Args, cases: Vec<&Case>, check: steered::Check) -> anyhow::Result<()> {

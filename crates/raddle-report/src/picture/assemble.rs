@@ -168,7 +168,7 @@ impl<'a> Sheet<'a> {
 
     fn act(&self, step: &RunStep, at: usize, lane: usize, mark: Mark) -> Act {
         let words = words::step(step.kind, self.run.object(step.object), step.failed);
-        Act { lane, number: Some(at + 1), words, spot: self.run.spot(step), mark, party: None }
+        Act { lane, number: Some(at + 1), words, spot: self.run.spot(step), mark, ..Act::default() }
     }
 
     /// Parties at one moment. Those without a lane are left out.

@@ -87,6 +87,7 @@ pub(super) fn act(party: &Party, number: usize, lane: usize) -> Act {
         spot: Spot::of_stack(&party.stack),
         mark: Mark::Error,
         party: Some(number),
+        tells_that_nobody_waits: matches!(party.action, Action::SignalsNobody { .. }),
     }
 }
 

@@ -111,7 +111,7 @@ fn described(picture: &Picture, row: usize, act: &Act, together: bool, room: usi
         false => act.words.clone(),
     };
     let lost = |edge: &&super::Edge| edge.line == Line::Lost && edge.from == (row, act.lane);
-    if picture.edges.iter().any(|edge| lost(&edge)) && !words.contains("while no thread waits") {
+    if picture.edges.iter().any(|edge| lost(&edge)) && !act.tells_that_nobody_waits {
         words.push_str(" (nobody waits)");
     }
     let place = cut(&act.spot.short(), room / 2);

@@ -63,6 +63,8 @@ pub struct Act {
     pub mark: Mark,
     /// Which party of the finding this is.
     pub party: Option<usize>,
+    /// Its words say already that it signals while nobody waits.
+    pub tells_that_nobody_waits: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

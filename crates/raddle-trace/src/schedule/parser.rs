@@ -94,7 +94,13 @@ impl<'a> Parser<'a> {
                 let word = words.next("`exit`, `signal` or `deadlock`")?;
                 self.schedule.expected = Some(match word.text.as_str() {
                     "exit" => Expected::Exit(words.number("the status")?),
-                    "signal" => Expected::Signal(words.number("the signal's number")?),
+                    "signal" => {
+                        let signal = words.number("the signal's number")?;
+                        if words.take("at") {
+                            self.schedule.crash_place = words.next("where it crashes")?.text;
+                        }
+                        Expected::Signal(signal)
+                    }
                     "deadlock" => Expected::Deadlock,
                     other => {
                         let problem = format!("`exit`, `signal` or `deadlock` expected, found `{other}`");

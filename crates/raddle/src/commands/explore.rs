@@ -242,7 +242,7 @@ fn report(
             finding.schedule = text.is_some().then_some(path);
             let evidence = Evidence {
                 code_id: plan.head.code_id.clone(),
-                ..Evidence::new("explore", plan.launch.words(), finding.clone(), text)
+                ..Evidence::new("explore", plan.launch.title(), finding.clone(), text)
             };
             if let Err(error) = store.add(&evidence) {
                 finding.schedule = None;

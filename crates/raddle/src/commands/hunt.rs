@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 ///   raddle hunt -- make check
 ///   raddle hunt --runs 5 -- ./server --selftest
 ///   raddle hunt --with views,goodlock examples/bank.c
-///   raddle hunt --with atomizer --functions 'account_*' examples/bank.c
+///   raddle hunt --with atomizer --functions 'pay_*' examples/bank.c
 ///   raddle hunt --baseline old/findings.json -- ./server --selftest
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -323,7 +323,7 @@ fn keep(store: &Store, found: Vec<(Launch, Witnessed)>, ctx: &Ctx) -> Vec<Findin
         let identity = |launch: &Launch| identity::Identity::of(&launch.program).code_id;
         let code_id =
             launch.map(|launch| code_ids.entry(&launch.program).or_insert_with(|| identity(launch)).clone());
-        let words = launch.map(Launch::words).unwrap_or_default();
+        let words = launch.map(Launch::title).unwrap_or_default();
         let evidence = Evidence {
             code_id: code_id.unwrap_or_default(),
             ..Evidence::new("hunt", words, finding.clone(), text)

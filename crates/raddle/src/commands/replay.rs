@@ -75,8 +75,13 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return replay_demo(&args, &path, &demo, ctx);
     }
     let text = read_schedule(&path)?;
-    let schedule = Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    let mut schedule =
+        Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     let Program { launch, same_program } = program(&args, &schedule, &path)?;
+    if !same_program {
+        // Its code lies elsewhere.
+        schedule.crash_place.clear();
+    }
     if !same_program && !ctx.quiet {
         eprintln!(
             "raddle: note: {} is not the program that this schedule was made with: it was changed or rebuilt since",

@@ -52,6 +52,33 @@ pub fn stuck(report: &CrashReport, by: &str, namer: &mut Namer) -> Finding {
     Finding::about(Kind::BlockedThread, by, Basis::observed(), Vec::new(), parties, Detail::None)
 }
 
+/// Calls of the user's own code that tell one crash from another, as in ids of findings.
+const PLACE_CALLS: usize = 2;
+
+/// Where a process crashed, for a schedule: the failed assertion, or the innermost calls of the user's own code. What stands below
+/// them, the C library or Raddle's runtime, differs between machines and between recording and replaying.
+pub fn place(report: &CrashReport, namer: &mut Namer) -> String {
+    if let Some(assertion) = &report.assertion {
+        return format!("{}:{}", base(&assertion.file), assertion.line);
+    }
+    let frames = report.threads.first().map_or(&[][..], |thread| &thread.frames);
+    let stack = namer.call_stack(frames);
+    let call = |frame: &Frame| -> Option<String> {
+        let place = match (&frame.file, frame.line) {
+            (Some(file), Some(line)) => format!("{}:{line}", base(file)),
+            _ => frame.raw.clone()?,
+        };
+        let function = frame.function.as_ref().map_or_else(String::new, |name| format!(" {name}"));
+        Some(format!("{place}{function}"))
+    };
+    let calls = stack.iter().filter(|frame| !frame.library).filter_map(call).take(PLACE_CALLS);
+    calls.collect::<Vec<_>>().join(", called at ").replace(char::is_control, " ")
+}
+
+fn base(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
 /// A crash of which nothing is known but the signal.
 pub fn bare_crash(signal: i32, by: &str, basis: Basis) -> Finding {
     let detail = Detail::Crash { signal, assertion: None, address: None };

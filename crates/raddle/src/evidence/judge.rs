@@ -2,13 +2,15 @@
 //!
 //! A race is shown when both threads are parked, at the same time, before their two accesses, and the addresses that they
 //! are about to access overlap. A deadlock is shown when every thread that the schedule says is blocked waits, and nobody can
-//! help it. A schedule with `expect` is shown when the process ends that way; one with `unordered`, when
+//! help it, in the very operations that the schedule names. A schedule with `expect` is shown when the process ends that way, a crash
+//! in the same place of the program's own code; one with `unordered`, when
 //! nothing orders the accesses of the two places in the run. Everything else is an [`Attempt`] that failed, with the reason.
 
 use super::super::hunt::unordered;
 use crate::commands::Ctx;
+use crate::launch::shrinking::{self, missing};
 use crate::launch::steering::{self, Outcome, Steered, SteeredParty, Then};
-use crate::launch::{Launch, Streams, shrinking};
+use crate::launch::{Launch, Streams};
 use raddle_findings::basis::{Attempt, Ended, Shown, Step, ThreadState};
 use raddle_trace::schedule::Schedule;
 use raddle_wire::step::StepWord;
@@ -45,7 +47,7 @@ pub fn judge(
 
 /// Judges a finished run.
 pub fn of_run(schedule: &Schedule, steered: &Steered) -> Judged {
-    if let Some(shown) = shrinking::shows(schedule, &steered.outcome) {
+    if let Some(shown) = shrinking::shows(schedule, steered) {
         return match (shown, &steered.outcome) {
             (true, Outcome::Deadlock(_)) => Judged::Shown(Shown::Blocked),
             (true, _) => Judged::Shown(Shown::Ended),
@@ -77,16 +79,6 @@ fn overlap(parties: &[SteeredParty]) -> bool {
         a.object < b_end && b.object < a_end && (a.writes || b.writes)
     };
     parties.iter().enumerate().any(|(at, a)| parties[at + 1..].iter().any(|b| conflict(a, b)))
-}
-
-/// Threads that the schedule expects to block and that do not wait for that operation.
-fn missing(schedule: &Schedule, parties: &[SteeredParty]) -> Vec<String> {
-    let waits = |name: &str, kind| {
-        let hash = steering::thread_hash(name);
-        parties.iter().any(|party| party.path == hash && party.operation == Some(kind))
-    };
-    let blocks = schedule.blocks.iter().map(|block| (schedule.name(block.thread), block.kind));
-    blocks.filter(|(name, kind)| !waits(name, *kind)).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// How a process ended.
@@ -123,12 +115,7 @@ pub fn attempt(schedule: &Schedule, steered: &Steered) -> Attempt {
         Outcome::Stuck(parties) | Outcome::Parked(parties) => {
             Attempt::Standstill { after_steps, threads: parties.iter().map(state).collect() }
         }
-        Outcome::Deadlock(parties) => Attempt::OtherDeadlock {
-            missing: match missing(schedule, parties) {
-                missing if missing.is_empty() => Vec::new(),
-                missing => missing,
-            },
-        },
+        Outcome::Deadlock(parties) => Attempt::OtherDeadlock { missing: missing(schedule, parties) },
         Outcome::TooManyThreads => Attempt::TooManyThreads,
         Outcome::Ended(status) => Attempt::Ended { how: ended(*status) },
         Outcome::TimedOut(parties) => Attempt::TimedOut { threads: parties.iter().map(state).collect() },

@@ -37,7 +37,7 @@ pub fn stuck(
     match (&recording.end, recording.halt) {
         (Some(End::Crash(report)), Some(Halt::Stuck)) if !explained => {
             let finding = ending::stuck(report, BY, &mut Namer::new(&recording.modules));
-            again(hunt, recording, finding, Expected::Deadlock, namer, ctx).map(Some)
+            again(hunt, recording, finding, (Expected::Deadlock, String::new()), namer, ctx).map(Some)
         }
         _ => Ok(None),
     }
@@ -53,12 +53,14 @@ pub fn crash(
     let signal = recording.status.signal().filter(|signal| SELF_INFLICTED.contains(signal));
     let (Some(signal), None) = (signal, recording.halt) else { return Ok(None) };
     let mut names = Namer::new(&recording.modules);
-    let finding = match &recording.end {
-        Some(End::Crash(report)) => ending::crash(report, BY, Basis::observed(), &mut names),
-        _ => ending::bare_crash(signal, BY, Basis::observed()),
+    let (finding, place) = match &recording.end {
+        Some(End::Crash(report)) => {
+            (ending::crash(report, BY, Basis::observed(), &mut names), ending::place(report, &mut names))
+        }
+        _ => (ending::bare_crash(signal, BY, Basis::observed()), String::new()),
     };
     let expected = Expected::Signal(u32::try_from(signal).unwrap_or_default());
-    again(hunt, recording, finding, expected, namer, ctx).map(Some)
+    again(hunt, recording, finding, (expected, place), namer, ctx).map(Some)
 }
 
 /// Replays the recorded run: does it end in the same way each time?
@@ -66,7 +68,7 @@ fn again(
     hunt: &Hunt<'_>,
     recording: &Recording,
     mut finding: Finding,
-    expected: Expected,
+    (expected, crash_place): (Expected, String),
     namer: &mut Namer,
     ctx: &Ctx,
 ) -> anyhow::Result<Witnessed> {
@@ -74,6 +76,7 @@ fn again(
     schedule.head = hunt.head.clone();
     schedule.head.options.one_at_a_time = true;
     schedule.expected = Some(expected);
+    schedule.crash_place = crash_place;
     let schedule = match verify(&schedule, hunt.store, hunt.timeout, ctx)? {
         Ok((shown, replays)) => {
             finding.basis = Basis::Replayed { shown, replays };

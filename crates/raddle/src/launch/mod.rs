@@ -115,6 +115,13 @@ impl Launch {
             .collect()
     }
 
+    /// As the user called it, for lists of findings: source files that Raddle compiled stand for the program in its cache.
+    pub fn title(&self) -> Vec<String> {
+        let Some(compiled) = &self.compiled else { return self.words() };
+        let sources = compiled.sources.iter().map(|source| source.display().to_string());
+        sources.chain(self.words().into_iter().skip(1)).collect()
+    }
+
     /// The command that starts it, with the region in its environment. The only place that makes one.
     pub fn command(&self, region: &Region, streams: Streams) -> anyhow::Result<Command> {
         let mut command = Command::new(&self.program);

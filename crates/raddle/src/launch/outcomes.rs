@@ -76,12 +76,25 @@ pub fn explored(
         Some(_) => shrinking::keep(plan, again, group.observation, "", stop)?,
         None => None,
     };
-    let mut finding = match (&kept, kind, group.ending) {
-        (Some(Kept { end: Some(End::Crash(report)), modules, .. }), Kind::Crash, _) => {
+    // Whoever wants no schedules wants to know what it is nevertheless.
+    let repeated = match (store, kind) {
+        (None, Kind::Crash | Kind::Deadlock) => shrinking::repeat(plan, again, group.observation)?,
+        _ => None,
+    };
+    let end = match (&kept, &repeated) {
+        (Some(kept), _) => kept.end.as_ref().map(|end| (end, kept.parties, &kept.modules)),
+        (None, Some(run)) => {
+            let steered = &run.steered;
+            steered.end.as_ref().map(|end| (end, shrinking::parties_of(steered), &run.modules))
+        }
+        (None, None) => None,
+    };
+    let mut finding = match (end, kind, group.ending) {
+        (Some((End::Crash(report), _, modules)), Kind::Crash, _) => {
             ending::crash(report, BY, Basis::observed(), &mut Namer::new(modules))
         }
-        (Some(Kept { end: Some(End::Outcome(stacks)), parties, modules, .. }), Kind::Deadlock, _) => {
-            let threads = &stacks.threads[..(*parties).min(stacks.threads.len())];
+        (Some((End::Outcome(stacks), parties, modules)), Kind::Deadlock, _) => {
+            let threads = &stacks.threads[..parties.min(stacks.threads.len())];
             let parties = ending::deadlocked(threads, &mut Namer::new(modules));
             Finding::new(kind, BY, Basis::observed(), parties, Detail::None)
         }
@@ -94,13 +107,16 @@ pub fn explored(
     };
     let Seen { count, first_run, first_seed, .. } = group.seen;
     finding.seen = Some(raddle_findings::Seen { count, runs, first_run, seed: first_seed });
-    let (Some(Kept { mut schedule, found_switches, switches, .. }), Some(store)) = (kept, store) else {
+    let (Some(Kept { mut schedule, found_switches, switches, modules, .. }), Some(store)) = (kept, store)
+    else {
         if store.is_some() {
             finding.basis.tried(Attempt::NotAgain { shown: 0, replays: 1 });
         }
         return Ok(Some(Explored { finding, schedule: None, switches: None }));
     };
     schedule.about = format!("{} {}", finding.kind.name(), finding.id);
+    let mut namer = Namer::new(&modules);
+    schedule.annotate(|place| namer.place(place));
     match verify(&schedule, store, plan.timeout, ctx)? {
         Ok((shown, replays)) => finding.basis = Basis::Replayed { shown, replays },
         Err(attempt) => finding.basis.tried(attempt),

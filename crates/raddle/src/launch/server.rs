@@ -149,6 +149,7 @@ impl ForkServer {
         let end = self.region.end_of_run(run).ok().flatten();
         let steered = Steered {
             crash_place: steering::crash_place(&self.region, end.as_ref()),
+            modules: steering::modules_of_crash(&self.region, end.as_ref()),
             end,
             outcome,
             steps: entry.steps.load(Ordering::Relaxed),

@@ -3,13 +3,15 @@
 use super::Streams;
 use super::exploring::{Plan, observation};
 use super::server::ForkServer;
-use super::steering::{self, Journaled, Outcome};
+use super::steering::{self, Journaled, Outcome, Steered, SteeredParty};
+use crate::evidence::ending;
 use raddle_explore::shrink::{self, Attempt, Change};
 use raddle_explore::{Ending, Observation};
+use raddle_findings::naming::Namer;
 use raddle_trace::crash::End;
 use raddle_trace::journal::Journal;
 use raddle_trace::region::RegionConfig;
-use raddle_trace::schedule::{Expected, Schedule, Visible};
+use raddle_trace::schedule::{Block, Expected, NameIx, Schedule, Visible};
 use raddle_trace::symbols::Symbolizer;
 use raddle_trace::tables::Module;
 use raddle_wire::region::{option, strategy};
@@ -30,6 +32,19 @@ pub struct Kept {
     pub modules: Vec<Module>,
 }
 
+/// Repeats a run, with a journal. `None`: it did not show the same again.
+pub fn repeat(
+    plan: &Plan<'_>,
+    again: &RegionConfig,
+    wanted: &Observation,
+) -> anyhow::Result<Option<Journaled>> {
+    let found = steering::run_journaled(plan.launch, again, plan.timeout)?;
+    let shows = found.steered.crash_place == wanted.place
+        && observation(&found.steered, Vec::new()).ending == wanted.ending
+        && (!plan.strategy.is_deterministic() || found.stdout == wanted.stdout);
+    Ok(shows.then_some(found))
+}
+
 /// Repeats a run, with a journal, and makes a schedule of it. `None`: it did not show the same again.
 pub fn keep(
     plan: &Plan<'_>,
@@ -38,17 +53,9 @@ pub fn keep(
     about: &str,
     stop: &AtomicBool,
 ) -> anyhow::Result<Option<Kept>> {
-    let found = steering::run_journaled(plan.launch, again, plan.timeout)?;
-    let shows = |run: &Journaled| {
-        run.steered.crash_place == wanted.place
-            && observation(&run.steered, Vec::new()).ending == wanted.ending
-            && (!plan.strategy.is_deterministic() || run.stdout == wanted.stdout)
-    };
-    if !shows(&found) {
-        return Ok(None);
-    }
+    let Some(found) = repeat(plan, again, wanted)? else { return Ok(None) };
     let found_switches = found.journal.context_switches();
-    let smaller = shrink(plan, &found.journal, &wanted.ending, stop)?;
+    let smaller = shrink(plan, &found.journal, wanted, stop)?;
     let journal = smaller.filter(|journal| journal.context_switches() < found_switches);
     let mut kept = make(plan, journal.as_ref().unwrap_or(&found.journal), &found, wanted, about)?;
     if !kept.replayed && journal.is_some() {
@@ -73,22 +80,34 @@ fn make(
         Ending::Deadlock(_) => Some(Expected::Deadlock),
         Ending::Stuck(_) | Ending::TimedOut(_) | Ending::TooManyThreads => None,
     };
+    if let Some(End::Crash(report)) = &found.steered.end {
+        schedule.crash_place = ending::place(report, &mut Namer::new(&found.modules));
+    }
     schedule.visible = visible(plan, &mut schedule);
     schedule.head = plan.head.clone();
     let steered = steering::replay(plan.launch, &schedule, Streams::Silent, plan.timeout)?;
-    let replayed = shows(&schedule, &steered.outcome) == Some(true);
+    let replayed =
+        shows(&schedule, &steered) == Some(true) && observation(&steered, Vec::new()).ending == wanted.ending;
+    if let Outcome::Deadlock(parties) = &steered.outcome {
+        expect_blocks(&mut schedule, parties);
+    }
     Ok(Kept {
         schedule,
         found_switches: 0,
         switches: journal.context_switches(),
         replayed,
         end: found.steered.end.clone(),
-        parties: match &found.steered.outcome {
-            Outcome::Deadlock(parties) => parties.len(),
-            _ => 0,
-        },
+        parties: parties_of(&found.steered),
         modules: found.modules.clone(),
     })
+}
+
+/// How many of the threads of its end take part in the deadlock that a run came to.
+pub fn parties_of(steered: &Steered) -> usize {
+    match &steered.outcome {
+        Outcome::Deadlock(parties) => parties.len(),
+        _ => 0,
+    }
 }
 
 /// `bank.c:20`, if that is known. A program counter is that of the next instruction, like a return address.
@@ -110,16 +129,51 @@ fn visible(plan: &Plan<'_>, schedule: &mut Schedule) -> Visible {
     Visible::Sites(plan.site_names.iter().map(|name| schedule.intern(name)).collect())
 }
 
+/// Writes down which operations wait at the end, so that another deadlock does not pass for this one.
+fn expect_blocks(schedule: &mut Schedule, parties: &[SteeredParty]) {
+    let names: Vec<String> = schedule.threads().into_iter().map(str::to_owned).collect();
+    for party in parties {
+        let name = names.iter().find(|name| steering::thread_hash(name) == party.path);
+        let (Some(name), Some(kind)) = (name, party.operation) else { continue };
+        let (thread, comment) = (schedule.intern(name), schedule.intern(&party.site));
+        let block = Block { thread, ordinal: party.ordinal, kind, object: NameIx::default(), comment };
+        schedule.blocks.push(block);
+    }
+}
+
+/// Threads of a schedule that are expected to block, and that do not wait in that very operation.
+pub fn missing(schedule: &Schedule, parties: &[SteeredParty]) -> Vec<String> {
+    let waits = |block: &Block| {
+        let path = steering::thread_hash(schedule.name(block.thread));
+        parties.iter().any(|party| {
+            (party.path, party.operation, party.ordinal) == (path, Some(block.kind), block.ordinal)
+        })
+    };
+    let missing = schedule.blocks.iter().filter(|block| !waits(block));
+    missing.map(|block| schedule.name(block.thread).to_owned()).collect()
+}
+
 /// Did a run along the schedule end as expected? `None`: the schedule does not say how it should end.
-pub fn shows(schedule: &Schedule, outcome: &Outcome) -> Option<bool> {
+pub fn shows(schedule: &Schedule, steered: &Steered) -> Option<bool> {
     use std::os::unix::process::ExitStatusExt;
     let expected = schedule.expected?;
-    Some(match (expected, outcome) {
-        (Expected::Deadlock, Outcome::Deadlock(_)) => true,
+    Some(match (expected, &steered.outcome) {
+        (Expected::Deadlock, Outcome::Deadlock(parties)) => missing(schedule, parties).is_empty(),
         (Expected::Exit(wanted), Outcome::Ended(status)) => status.code() == i32::try_from(wanted).ok(),
-        (Expected::Signal(wanted), Outcome::Ended(status)) => status.signal() == i32::try_from(wanted).ok(),
+        (Expected::Signal(wanted), Outcome::Ended(status)) => {
+            status.signal() == i32::try_from(wanted).ok()
+                && (schedule.crash_place.is_empty() || schedule.crash_place == place(steered))
+        }
         _ => false,
     })
+}
+
+/// Where a run crashed, as schedules write it.
+fn place(steered: &Steered) -> String {
+    match &steered.end {
+        Some(End::Crash(report)) => ending::place(report, &mut Namer::new(&steered.modules)),
+        _ => String::new(),
+    }
 }
 
 /// All changes of thread in a run.
@@ -149,7 +203,7 @@ const CHANGES_MAX: usize = 20_000;
 fn shrink(
     plan: &Plan<'_>,
     found: &Journal,
-    ending: &Ending,
+    wanted: &Observation,
     stop: &AtomicBool,
 ) -> anyhow::Result<Option<Journal>> {
     let all = changes(found);
@@ -169,20 +223,24 @@ fn shrink(
         true => None,
         false => ForkServer::start(plan.launch, &config)?,
     };
+    let is_wanted = |steered: &Steered| {
+        let seen = observation(steered, Vec::new());
+        (&seen.ending, &seen.place) == (&wanted.ending, &wanted.place)
+    };
     let mut run = |changes: &[Change]| -> anyhow::Result<(bool, Journal)> {
         match &mut server {
             Some(server) => {
                 server.rewrite_blob(&blob(changes));
                 let mut shows = false;
                 server.run((0, 1), 1, plan.timeout, stop, |run| {
-                    shows = observation(&run.steered, Vec::new()).ending == *ending;
+                    shows = is_wanted(&run.steered);
                 })?;
                 Ok((shows, server.journal()))
             }
             None => {
                 let config = RegionConfig { blob: blob(changes), ..config.clone() };
                 let run = steering::run_journaled(plan.launch, &config, plan.timeout)?;
-                Ok((observation(&run.steered, Vec::new()).ending == *ending, run.journal))
+                Ok((is_wanted(&run.steered), run.journal))
             }
         }
     };

@@ -81,6 +81,8 @@ pub struct Steered {
     pub end: Option<End>,
     /// Where it crashed, in a form in which runs can be compared; empty if it did not.
     pub crash_place: String,
+    /// What the addresses of `end` belong to, if it crashed.
+    pub modules: Vec<Module>,
 }
 
 /// Calls of a crash that tell it from others.
@@ -97,6 +99,14 @@ pub fn crash_place(region: &Region, end: Option<&End>) -> String {
             let place = |&pc: &u64| place_of(&modules, pc).unwrap_or_else(|| format!("{pc:#x}"));
             frames.iter().take(CRASH_FRAMES).map(place).collect::<Vec<_>>().join(" ")
         }
+    }
+}
+
+/// The modules of a run that crashed; nothing of others.
+pub fn modules_of_crash(region: &Region, end: Option<&End>) -> Vec<Module> {
+    match end {
+        Some(End::Crash(_)) => modules(region),
+        _ => Vec::new(),
     }
 }
 
@@ -368,8 +378,9 @@ fn run_in(
     let outcome = outcome_of(region, status, found, &header.parties[..count]);
     let end = region.end().ok().flatten();
     let crash_place = crash_place(region, end.as_ref());
+    let modules = modules_of_crash(region, end.as_ref());
     let turns_hash = header.turns_hash.load(Ordering::Relaxed);
-    Ok(Steered { outcome, steps, turns_hash, end, crash_place })
+    Ok(Steered { outcome, steps, turns_hash, end, crash_place, modules })
 }
 
 /// How a run ended, from the process's status (none: it was killed) and from what the runtime left.
@@ -410,7 +421,8 @@ fn parties(region: &Region, entries: &[PartyEntry], diverged: bool) -> Vec<Steer
                 operation: StepKind::WORDS.get(kind).map(|&(kind, _)| kind),
                 site: site(region, party.pc.load(Ordering::Relaxed)),
                 object: party.object.load(Ordering::Relaxed),
-                ordinal: party.ordinal.load(Ordering::Relaxed),
+                // In a divergence the runtime counts the operation that it found, otherwise those that are completed.
+                ordinal: party.ordinal.load(Ordering::Relaxed).wrapping_add(u32::from(!diverged)),
                 bytes: detail & 0xffff_ffff,
                 writes: (detail >> 32) as u8 & raddle_wire::record::access::WRITE != 0,
                 phase: PHASES.get(party.phase.load(Ordering::Relaxed) as usize).unwrap_or(&PHASES[0]),
