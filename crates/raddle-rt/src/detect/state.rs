@@ -14,6 +14,13 @@ pub struct State {
     pub held: Held,
     /// Threads created so far.
     pub children: u32,
+    /// The condition or barrier that the thread is at, as [`vars::pin`](super::vars::pin) numbers it; 0: none.
+    pub waits_at: u32,
+    /// Generations of that barrier when the thread came.
+    pub generation: u32,
+    /// The segment under which memory begins and ends, while the thread is in the one that follows ([`super::marks`]).
+    pub mark: u32,
+    pub marks_in: u32,
 }
 
 /// The state of an observed thread; none when detection is off.
@@ -36,6 +43,10 @@ pub fn prepare(thread: &Thread) -> bool {
         state.choices = 0;
         state.held.clear();
         state.children = 0;
+        state.waits_at = 0;
+        state.generation = 0;
+        state.mark = 0;
+        state.marks_in = 0;
     }
     true
 }

@@ -7,11 +7,16 @@ use crate::{export_with_pc, observe, real};
 use core::ffi::{c_int, c_void};
 
 fn allocated(memory: *mut c_void, bytes: usize) -> *mut c_void {
-    if !memory.is_null()
-        && let Some(thread) = thread::observed()
-    {
-        let pc = thread.caller_pc();
-        observe::alloc(thread, pc, memory as usize, bytes);
+    if !memory.is_null() {
+        match thread::observed() {
+            Some(thread) => {
+                let pc = thread.caller_pc();
+                super::signal::not_in_handler(thread, pc);
+                observe::alloc(thread, pc, memory as usize, bytes);
+            }
+            // Nobody has asked, but what was there is over.
+            None => observe::anew(memory as usize, bytes),
+        }
     }
     memory
 }
@@ -21,6 +26,7 @@ fn released(thread: Option<&Thread>, memory: *mut c_void) {
         && !memory.is_null()
     {
         let pc = thread.caller_pc();
+        super::signal::not_in_handler(thread, pc);
         observe::free(thread, pc, memory as usize);
     }
 }
@@ -54,6 +60,11 @@ extern "C" fn do_realloc(old: *mut c_void, bytes: usize) -> *mut c_void {
     }
     // SAFETY: as the program asks.
     let new = unsafe { real::__libc_realloc(old, bytes) };
+    if new.is_null() && bytes != 0 && !old.is_null() {
+        // It was not released after all.
+        // SAFETY: the block is still the program's.
+        observe::anew(old as usize, unsafe { real::malloc_usable_size(old) });
+    }
     allocated(new, bytes)
 }
 

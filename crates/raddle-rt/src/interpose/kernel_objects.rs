@@ -113,7 +113,6 @@ extern "C" fn do_msgrcv(
 
 /// A message queue is a file of its own kind to the kernel.
 fn queue_channel(queue: c_int) -> Option<usize> {
-    channel::note_file_locks();
     channel::object(queue as usize)
 }
 
@@ -180,7 +179,6 @@ fn file_lock(fd: c_int, what: FileLock, call: impl FnOnce() -> c_int) -> c_int {
     if what == FileLock::Other {
         return call();
     }
-    channel::note_file_locks();
     let object = channel::object(fd as usize);
     if let (FileLock::GivesBack | FileLock::TakesShared, Some(object)) = (what, object) {
         channel::send(object);

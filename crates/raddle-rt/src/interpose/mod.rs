@@ -18,6 +18,7 @@ pub mod create;
 pub mod futex;
 pub mod jump;
 pub mod kernel_objects;
+pub mod library;
 pub mod mapping;
 pub mod memory;
 pub mod modules;
