@@ -53,6 +53,14 @@ fn after_sync(thread: &Thread, op: SyncOp, argument: u64) {
     }
 }
 
+/// A thread is about to give its mutex back and wait on a condition.
+pub fn will_wait(thread: &Thread, pc: u64, condition: usize) {
+    if detect::on() {
+        let _busy = Busy::enter(thread);
+        detect::objects::will_wait(thread, pc, condition);
+    }
+}
+
 /// A plain access of `1 << (aux & 7)` bytes that the fast path could not settle.
 #[inline]
 pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize) {

@@ -32,7 +32,6 @@ pub fn touch(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64)
         | Effect::Takes
         | Effect::Gives
         | Effect::Enters
-        | Effect::BeginsWait
         | Effect::Signals
         | Effect::SignalsAll
             if op.outcome() == Outcome::Done =>
@@ -42,4 +41,12 @@ pub fn touch(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64)
         _ => return,
     };
     cells::access(thread, pc, aux, object, 1 << (object & 7), flags);
+}
+
+/// A thread is about to wait on a condition, which counts before it gives its mutex back: who has the mutex then may destroy the
+/// condition, once it has sent its signal.
+pub fn will_wait(thread: &Thread, pc: u64, condition: usize) {
+    if thread.access.are_enabled() {
+        cells::access(thread, pc, LIBRARY, condition, 1 << (condition & 7), READ | ATOMIC);
+    }
 }

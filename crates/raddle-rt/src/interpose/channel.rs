@@ -13,7 +13,7 @@
 
 use crate::thread;
 use crate::{detect, observe, real, run};
-use core::ffi::c_long;
+use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicU16, Ordering};
 use raddle_wire::SyncOp;
 
@@ -71,6 +71,7 @@ pub enum Kind {
     Lowered,
     Messages,
     Stream,
+    Handler,
 }
 
 /// The channel of an object that the kernel knows by a number. Two whose numbers fall together are one channel.
@@ -108,6 +109,11 @@ pub fn object(fd: usize) -> Option<usize> {
         0 => Some(COUNTERS),
         _ => None,
     }
+}
+
+/// What a signal's handler knows: who has installed it and who has sent the signal. The sender's own handlers order nothing.
+pub fn of_signal(signal: c_int) -> usize {
+    named(Kind::Handler, signal as u64)
 }
 
 /// What streams lead to, by descriptor: asking the kernel at each call would cost more than the call. 0: not known, 1: to nothing that

@@ -236,6 +236,7 @@ extern "C" fn do_timerfd_settime(fd: c_int, flags: c_int, new: usize, old: usize
 
 extern "C" fn do_sigqueue(process: c_int, signal: c_int, value: usize) -> c_int {
     channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
     // SAFETY: as the program asks.
     unsafe { c::sigqueue(process, signal, value) }
 }

@@ -8,7 +8,7 @@
 
 use crate::crash::action;
 use crate::demo::Arrival;
-use crate::interpose::alternate_stack;
+use crate::interpose::{alternate_stack, channel};
 use crate::steer::{self, Request};
 use crate::thread::{self, Deferred, Thread};
 use crate::{demo, detect, export_with_pc, observe, real_fn};
@@ -166,6 +166,7 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     if let Some(thread) = thread::observed() {
         observe::sync(thread, function as u64, SyncOp::SignalEnter, signal as usize, 0);
     }
+    channel::receive(channel::of_signal(signal));
     crate::real::set_errno(errno);
     // A handler that the thread has called for itself interrupts nothing; neither do those of what the processor raises, which the
     // code they interrupt has to live with.
@@ -253,6 +254,8 @@ extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut
         }
         argument = &raw const changed;
     }
+    // What was done before a handler is installed happens before it runs.
+    channel::send(channel::of_signal(signal));
     // SAFETY: as the program asks, with our handler in the place of its own.
     let result = unsafe { c::sigaction(signal, argument, old) };
     if result != 0 && !new.is_null() {
@@ -337,7 +340,7 @@ fn sent(result: c_int) -> c_int {
 }
 
 extern "C" fn do_raise(signal: c_int) -> c_int {
-    super::channel::send(super::channel::SIGNALS);
+    channel::send(channel::SIGNALS);
     let before = thread::current().signals.raises.replace(true);
     // SAFETY: as the program asks (here and below).
     let result = sent(unsafe { c::raise(signal) });
@@ -377,7 +380,8 @@ fn is_child(process: u32) -> bool {
 }
 
 extern "C" fn do_kill(process: libc::pid_t, signal: c_int) -> c_int {
-    super::channel::send(super::channel::SIGNALS);
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
     sent(match addressee(process) {
         // SAFETY: no pointers are passed.
         Some(process) => unsafe { c::kill(process, signal) },
@@ -386,7 +390,8 @@ extern "C" fn do_kill(process: libc::pid_t, signal: c_int) -> c_int {
 }
 
 extern "C" fn do_pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
-    super::channel::send(super::channel::SIGNALS);
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
     // SAFETY: the thread is one that the program says is alive, as the C function asks.
     sent(unsafe { c::pthread_kill(thread, signal) })
 }

@@ -370,6 +370,8 @@ library! {
     eventfd_read(fd, to) {} => out { w(to, if_zero(out, 8)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
     preadv(fd, list, n, at) {} => out { pieces(list, n, count(out)); };
     pwritev(fd, list, n, at) { pieces_read(list, n); };
+    process_vm_writev(process, list, n, remote, m, flags) { pieces_read(list, n); r(remote, product(m, 16)); };
+    process_vm_readv(process, list, n, remote, m, flags) { r(remote, product(m, 16)); } => out { pieces(list, n, count(out)); };
     sendmmsg(fd, list, n, flags) { r(list, product(n & 0xffff_ffff, 64)); };
     getrusage(who, to) {} => out { w(to, if_zero(out, size_of::<libc::rusage>())); };
     getrlimit(what, to) {} => out { w(to, if_zero(out, 16)); };
