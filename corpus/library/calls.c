@@ -27,7 +27,7 @@ static volatile int letter = 'x';
 static volatile size_t size = 4;
 static volatile char zero;
 char b[256] = "text", c[256], text[16] = "text", path[8192], *line;
-int numbers[4] = {1, 1, 1, 1}, key, file, ends[2], pair[2];
+int numbers[4] = {1, 1, 1, 1}, file, ends[2], pair[2];
 unsigned seed = 1;
 wchar_t wide[64] = L"text";
 void *sink;

@@ -19,7 +19,8 @@ static void publisher(void) {
 static void reader(void) {
     turn(1);
     atomic_int *block = atomic_load_explicit(&published, LOAD);
-    if (block) use(atomic_load_explicit(block, memory_order_relaxed)); // RACE:block:B
+    while (!block) block = atomic_load_explicit(&published, LOAD);
+    use(atomic_load_explicit(block, memory_order_relaxed)); // RACE:block:B
 }
 
 int main(void) {

@@ -394,6 +394,23 @@ pub fn free(thread: &Thread, pc: u64, address: usize) {
     }
 }
 
+/// Released blocks up to this size wait before the allocator may hand them out again.
+const WAITING_BYTES_MAX: usize = 1024;
+
+/// A block is released: which one to give to the allocator in its place. A block that is used again at once is another object, and who still
+/// uses the old one is not caught; so small ones wait until their thread has released some more. 0: none.
+pub fn quarantine(thread: &Thread, address: usize) -> usize {
+    let Some(state) = state::of(thread).filter(|_| address != 0 && thread.access.are_enabled()) else {
+        return address;
+    };
+    if usable(address) > WAITING_BYTES_MAX {
+        return address;
+    }
+    let at = state.released as usize % state.waiting.len();
+    state.released = state.released.wrapping_add(1);
+    core::mem::replace(&mut state.waiting[at], address)
+}
+
 /// Memory is unmapped, or something is mapped over it.
 pub fn unmapped(address: usize, bytes: usize) {
     shadow::clear(address, bytes);

@@ -21,6 +21,9 @@ pub struct State {
     /// The segment under which memory begins and ends, while the thread is in the one that follows ([`super::marks`]).
     pub mark: u32,
     pub marks_in: u32,
+    /// Blocks that the thread has released and the allocator has not got yet ([`super::quarantine`]), and how many it has released.
+    pub waiting: [usize; 64],
+    pub released: u32,
 }
 
 /// The state of an observed thread; none when detection is off.

@@ -3,7 +3,7 @@
 
 use super::stable;
 use crate::thread::{self, Thread};
-use crate::{export_with_pc, observe, real};
+use crate::{detect, export_with_pc, observe, real};
 use core::ffi::{c_int, c_void};
 
 fn allocated(memory: *mut c_void, bytes: usize) -> *mut c_void {
@@ -79,11 +79,16 @@ extern "C" fn do_reallocarray(old: *mut c_void, count: usize, bytes: usize) -> *
 }
 
 extern "C" fn do_free(memory: *mut c_void) {
-    released(thread::observed(), memory);
+    let thread = thread::observed();
+    released(thread, memory);
     if stable::owns(memory) {
         return stable::free(memory);
     }
-    // SAFETY: as the program asks.
+    let memory = match thread {
+        Some(thread) if detect::on() => detect::quarantine(thread, memory as usize) as *mut c_void,
+        _ => memory,
+    };
+    // SAFETY: as the program asks, this time or before.
     unsafe { real::__libc_free(memory) }
 }
 

@@ -2,23 +2,21 @@
 
 use super::record::STEPS_UNKNOWN;
 use super::{Ctx, Exit, StatusArgs, show_standing};
+use crate::compiler::Refusal;
 use crate::evidence::ending;
 use crate::hunt::visibility::Sight;
 use crate::interrupt;
-use crate::compiler::Refusal;
 use crate::launch::detecting::{self, Audience, Detected, Ended, detect};
-use crate::launch::{Launch, Streams, demo, exploring};
-use anyhow::Context;
-use std::path::Path;
-use std::time::Duration;
 use crate::launch::following::Process;
 use crate::launch::halting::Halt;
 use crate::launch::process::describe;
 use crate::launch::target::{Target, TreeArgs};
+use crate::launch::{Launch, Streams, demo, exploring};
 use crate::online::finding::{NAME, finding};
 use crate::online::lock_order::lock_orders;
 use crate::online::options::{self, Options};
 use crate::output::{Heard, OutputArgs, Reporter, Stream};
+use anyhow::Context;
 use raddle_explore::Strategy;
 use raddle_findings::naming::Namer;
 use raddle_findings::{Basis, Detail, Finding, Kind, Misuse, Suppressions};
@@ -28,7 +26,9 @@ use raddle_trace::report::{Defaults, RawReport};
 use raddle_trace::tables::Module;
 use raddle_wire::region::{detect as setting, observe, option, steer, weak};
 use std::collections::HashMap;
+use std::path::Path;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs a program and reports races while it runs, by the rules of C and C++11.
 ///
@@ -227,9 +227,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
 fn steps(args: &Args, launch: &Launch) -> anyhow::Result<Option<u64>> {
     let planning = args.strategy.filter(|strategy| strategy.needs_estimate());
     Ok(match (args.steps, planning) {
-        (None, Some(strategy)) => {
-            Some(exploring::estimate(launch, strategy.options(), Vec::new(), args.seed, ESTIMATE_TIMEOUT)?.steps)
-        }
+        (None, Some(strategy)) => Some(
+            exploring::estimate(launch, strategy.options(), Vec::new(), args.seed, ESTIMATE_TIMEOUT)?.steps,
+        ),
         (steps, _) => steps,
     })
 }

@@ -69,9 +69,12 @@ impl Format {
     }
 
     fn take(&mut self, wanted: u8) -> bool {
-        let found = self.peek() == wanted;
-        self.at += usize::from(found);
-        found
+        // Adding the comparison to the place instead is what rustc 1.95 compiles wrongly.
+        if self.peek() != wanted {
+            return false;
+        }
+        self.at += 1;
+        true
     }
 
     fn number(&mut self) -> Option<usize> {

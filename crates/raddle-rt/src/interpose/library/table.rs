@@ -239,8 +239,6 @@ library! {
     strtof(s, end) -> f32 {} => out { parsed_real(s, end); };
     qsort(array, n, size, compare) { rw(array, product(n, size)); };
     qsort_r(array, n, size, compare, argument) { rw(array, product(n, size)); };
-    bsearch(key, array, n, size, compare) {} => out { r(out, if_any(out, size)); };
-    lfind(key, array, n, size, compare) { r(n, 8); } => out { r(array, if out == 0 { product(word_at(n), size) } else { out - array + size }); };
     lsearch(key, array, n, size, compare) { rw(n, 8); };
     mktemp(template) { path(template); } => out { w(template + length(template).saturating_sub(6), 6); };
     mkstemp(template) { path(template); appears(); } => out { if int(out) >= 0 { w(template + length(template).saturating_sub(6), 6); } };
