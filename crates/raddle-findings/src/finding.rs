@@ -100,6 +100,14 @@ pub enum Misuse {
     ReadUnlockNotHeld,
     DoubleLock,
     DestroyedHeld,
+    /// A thread ends and holds the lock.
+    EndedHolding,
+    /// It is no lock: never initialised, or destroyed.
+    InvalidObject,
+    /// A signal handler calls a function that is not made for it.
+    SignalUnsafe,
+    /// A signal handler changes `errno` under the code that it interrupts.
+    ErrnoSpoiled,
     /// The runtime reports something that this version does not know, by number.
     Unknown(u32),
 }

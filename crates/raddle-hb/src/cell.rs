@@ -29,6 +29,9 @@ pub const EPOCH_MAX: u32 = (1 << 14) - 1;
 
 pub const ENTRIES: usize = 4;
 
+/// A slot that no thread has and no clock knows: an entry with it races with everything. It stands in the cells of released memory.
+pub const RELEASED: u32 = 255;
+
 #[repr(align(16))]
 pub struct Cell(pub [AtomicU32; ENTRIES]);
 

@@ -22,7 +22,7 @@ pub struct Sequence {
 pub struct Location {
     /// What a lock's writers, a channel's senders, an atomic's stores have passed on (`L` of fig. 3.12).
     pub(crate) clock: ObjectClock,
-    /// What the readers of a read-write lock have passed on.
+    /// What the readers of a read-write lock have passed on; what the last complete generation of a barrier has.
     pub(crate) reads: ObjectClock,
     pub(crate) sequences: *mut Sequence,
     /// The stores of an atomic location, when weak behaviours are shown.
@@ -68,6 +68,19 @@ impl Location {
     #[inline]
     pub fn release_by_reader<H: Host>(&mut self, domain: &Domain<H>, clock: &mut Clock) {
         self.reads.release_from(domain, clock);
+    }
+
+    /// All of a barrier have arrived: those who leave know what these have passed on, and not what is passed on from now on. The next
+    /// generation gathers in `clock`, the last complete one stays in `reads`.
+    pub fn complete_generation<H: Host>(&mut self, domain: &Domain<H>) {
+        self.reads.clear(domain);
+        core::mem::swap(&mut self.clock, &mut self.reads);
+    }
+
+    /// A thread leaves a barrier with the last generation that was complete.
+    #[inline]
+    pub fn acquire_generation<H: Host>(&mut self, domain: &Domain<H>, clock: &mut Clock) {
+        self.reads.acquire_into(domain, clock);
     }
 
     pub(crate) fn drop_sequences<H: Host>(&mut self, domain: &Domain<H>) {

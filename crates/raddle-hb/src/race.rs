@@ -11,7 +11,7 @@
 //! same bytes or more, writes if the old one did, and is not atomic if the old one was not. Whatever races with the old
 //! one later then races with the new one as well. Only when no entry is free or covered, one is dropped by chance.
 
-use crate::cell::{self, ATOMIC, Cell, Lanes, READ, epoch_of, slot_of};
+use crate::cell::{self, ATOMIC, Cell, EPOCH_SHIFT, Lanes, READ, RELEASED, SLOT_SHIFT, epoch_of, slot_of};
 use crate::clock::Clock;
 use core::sync::atomic::Ordering;
 
@@ -64,7 +64,10 @@ fn decide(clock: &Clock, cell: &Cell, entry: u32, lanes: &Lanes, random: impl Fn
         if u32::from(clock.times[slot_of(old) as usize]) >= epoch_of(old) {
             droppable |= 1 << ix;
         } else if old & entry & 0xff != 0 && old & entry & READ == 0 && old & entry & ATOMIC == 0 {
-            race = old;
+            // That the memory is released is said only if nothing more can be.
+            if race == 0 || slot_of(old) != RELEASED {
+                race = old;
+            }
         }
     }
     let (place, fresh) = match (covered & droppable & !zero, zero) {
@@ -130,10 +133,16 @@ fn put_again(clock: &Clock, cell: &Cell, entry: u32, first: &mut Look, mut rando
     }
 }
 
-/// Memory is released: only this access is remembered, or nothing.
+/// Memory begins a life or ends one: only this access is remembered, or nothing.
 pub fn replace_all(cell: &Cell, entry: u32) {
     cell.set(0, entry);
     for place in 1..cell::ENTRIES {
         cell.set(place, 0);
     }
+}
+
+/// Memory is released by this access, and whatever touches it before it is allocated again is an error, ordered or not.
+pub fn release_all(cell: &Cell, entry: u32) {
+    replace_all(cell, entry);
+    cell.set(1, entry & 0xff | RELEASED << SLOT_SHIFT | 1 << EPOCH_SHIFT);
 }

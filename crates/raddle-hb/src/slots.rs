@@ -18,12 +18,15 @@
 //! longest. In that last case accesses of the old owner are attributed to the new one: a race between the two goes
 //! unseen. It never makes a race where there is none, because a clock that knows the new owner knows no less than it says.
 //!
-//! A thread that finds no slot at all (more than 255 run at once) checks its accesses against those of others but
+//! A thread that finds no slot at all (more than 254 run at once) checks its accesses against those of others but
 //! leaves none behind, until it synchronises and a slot is free.
 
 use crate::cell::EPOCH_MAX;
 use crate::clock::{Clock, Epoch, Generations, SLOTS};
 use crate::segment::Segment;
+
+/// Slots of threads; the last one is [`crate::cell::RELEASED`].
+const THREAD_SLOTS: usize = SLOTS - 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
@@ -47,7 +50,7 @@ impl SlotTable {
 
     fn choose(&self, clock: &Clock) -> Option<u8> {
         let known = |slot: usize| clock.times[slot] >= self.last[slot];
-        let slots = 1..SLOTS;
+        let slots = 1..THREAD_SLOTS;
         let free = |slot: &usize| matches!(self.used[*slot], Use::Free(_));
         let choice = slots
             .clone()

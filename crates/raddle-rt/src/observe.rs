@@ -19,7 +19,7 @@ pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) 
     if run::recording() {
         record::sync(thread, pc, op, object as u64, argument);
     }
-    if detect::on() {
+    if detect::on() && !thread.access.is_sync_ignored() {
         detect::sync(thread, pc, op, object, argument);
     }
     after_sync(thread, op, argument);
@@ -50,6 +50,14 @@ fn after_sync(thread: &Thread, op: SyncOp, argument: u64) {
     // Detection alone needs new segments only after releases, and begins them itself.
     if op.ends_segment() && (!detect::on() || run::recording()) {
         segment::advance(thread);
+    }
+}
+
+/// A thread is about to give its mutex back and wait on a condition.
+pub fn will_wait(thread: &Thread, pc: u64, condition: usize) {
+    if detect::on() {
+        let _busy = Busy::enter(thread);
+        detect::objects::will_wait(thread, pc, condition);
     }
 }
 
@@ -165,6 +173,13 @@ pub fn alloc(thread: &Thread, pc: u64, address: usize, bytes: usize) {
     }
     if run::records_allocations() {
         record::alloc(thread, pc, address, bytes);
+    }
+}
+
+/// Memory is another object now, although nobody who is observed has made it so.
+pub fn anew(address: usize, bytes: usize) {
+    if detect::on() {
+        detect::anew(address, bytes);
     }
 }
 

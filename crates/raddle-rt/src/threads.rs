@@ -110,6 +110,45 @@ fn end(thread: &'static Thread) {
     registry::ended(thread);
 }
 
+/// A fiber: something that is run by threads and is none. Its creator's past is its own.
+pub fn create_fiber(parent: &Thread, pc: u64) -> Option<&'static Thread> {
+    let _busy = thread::Busy::enter(parent);
+    let fiber = allocate(parent.index())?;
+    fiber.life.routine.set(parent.life.routine.get());
+    registry::link(fiber);
+    detect::fork(parent, fiber, pc);
+    fiber.access.begin(shadow::base(), fiber.index());
+    fiber.life.os_tid.store(parent.os_tid(), Ordering::Relaxed);
+    // Nobody joins a fiber.
+    fiber.life.phase.store(thread::phase::RUNNING | thread::phase::DETACHED, Ordering::Release);
+    fiber.set_observed(true);
+    segment::attach(fiber);
+    thread::refresh_enabled(fiber);
+    Some(fiber)
+}
+
+/// The fiber will not be switched to any more.
+pub fn end_fiber(fiber: &Thread) {
+    if fiber.life.phase.load(Ordering::Acquire) != thread::phase::RUNNING | thread::phase::DETACHED
+        || !fiber.is_observed()
+    {
+        return;
+    }
+    fiber.access.enabled.set(0);
+    fiber.set_observed(false);
+    segment::detach(fiber);
+    registry::ended(fiber);
+}
+
+/// The system's thread goes on as another fiber.
+pub fn switch_to_fiber(from: &Thread, to: &'static Thread, orders: bool) {
+    if orders {
+        detect::hand_over(from, to);
+    }
+    to.life.os_tid.store(from.os_tid(), Ordering::Relaxed);
+    arch::set_current(to);
+}
+
 /// A structure for a thread that is about to be created.
 pub fn allocate(parent: u32) -> Option<&'static Thread> {
     let thread = registry::allocate(parent)?;

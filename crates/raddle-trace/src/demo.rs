@@ -39,6 +39,9 @@ pub struct About {
     /// Functions whose results it does not hold (`raddle_wire::calls`).
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// What online detection looked for while it was recorded; a replay looks for the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detecting: Option<Detecting>,
     /// Status as a shell tells it, and hashes of what was printed.
     pub status: u8,
     pub stdout: u64,
@@ -47,6 +50,15 @@ pub struct About {
     pub threads: Vec<String>,
     /// Places in the code.
     pub sites: Vec<String>,
+}
+
+/// Settings of online detection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detecting {
+    /// Bits of [`raddle_wire::region::option`].
+    pub options: u64,
+    /// By [`raddle_wire::region::detect`].
+    pub settings: Vec<u64>,
 }
 
 /// A run that can be given again.

@@ -18,6 +18,11 @@ pub enum ReportKind {
     DestroyedHeld,
     ReadUnlockNotHeld,
     ThreadLeak,
+    AccessAfterFree,
+    EndedHolding,
+    InvalidObject,
+    SignalUnsafe,
+    ErrnoSpoiled,
     /// Of a newer runtime.
     Unknown(u32),
 }
@@ -33,6 +38,11 @@ impl ReportKind {
             kind::DESTROYED_HELD => ReportKind::DestroyedHeld,
             kind::READ_UNLOCK_NOT_HELD => ReportKind::ReadUnlockNotHeld,
             kind::THREAD_LEAK => ReportKind::ThreadLeak,
+            kind::ACCESS_AFTER_FREE => ReportKind::AccessAfterFree,
+            kind::ENDED_HOLDING => ReportKind::EndedHolding,
+            kind::INVALID_OBJECT => ReportKind::InvalidObject,
+            kind::SIGNAL_UNSAFE => ReportKind::SignalUnsafe,
+            kind::ERRNO_SPOILED => ReportKind::ErrnoSpoiled,
             other => ReportKind::Unknown(other),
         }
     }

@@ -90,6 +90,16 @@ pub mod kind {
     pub const DESTROYED_HELD: u32 = 6;
     pub const READ_UNLOCK_NOT_HELD: u32 = 7;
     pub const THREAD_LEAK: u32 = 8;
+    /// Memory is used after its release, ordered or not.
+    pub const ACCESS_AFTER_FREE: u32 = 9;
+    /// A thread ends and holds a lock.
+    pub const ENDED_HOLDING: u32 = 10;
+    /// The object is none: not initialised, or destroyed.
+    pub const INVALID_OBJECT: u32 = 11;
+    /// A signal handler calls a function that it must not call.
+    pub const SIGNAL_UNSAFE: u32 = 12;
+    /// A signal handler has changed `errno`.
+    pub const ERRNO_SPOILED: u32 = 13;
 }
 
 /// First payload word of a party: `aux` bits of [`crate::record::access`] below, bytes above.

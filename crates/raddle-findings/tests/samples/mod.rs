@@ -278,6 +278,10 @@ impl Sampler<'_> {
             Misuse::ReadUnlockNotHeld,
             Misuse::DoubleLock,
             Misuse::DestroyedHeld,
+            Misuse::EndedHolding,
+            Misuse::InvalidObject,
+            Misuse::SignalUnsafe,
+            Misuse::ErrnoSpoiled,
             Misuse::Unknown(9),
         ];
         let mut all = vec![

@@ -282,6 +282,16 @@ fn lock_misuse(finding: &Finding, parties: &[&Party]) -> String {
             format!("{who} locks {what}, which it already holds")
         }
         Detail::Misuse { misuse: Misuse::DestroyedHeld } => format!("{who} destroys {what} while it is held"),
+        Detail::Misuse { misuse: Misuse::EndedHolding } => format!("{who} ends while it holds {what}"),
+        Detail::Misuse { misuse: Misuse::InvalidObject } => {
+            format!("{who} uses {what}, which is not initialised or destroyed")
+        }
+        Detail::Misuse { misuse: Misuse::SignalUnsafe } => {
+            format!("{who} calls, in a signal handler, a function that is not safe there")
+        }
+        Detail::Misuse { misuse: Misuse::ErrnoSpoiled } => {
+            format!("a signal handler of {who} changes errno for the code that it interrupts")
+        }
         Detail::Misuse { misuse: Misuse::Unknown(number) } => {
             format!("{who} misuses {what} (unknown report {number} of the runtime)")
         }

@@ -1,5 +1,6 @@
 //! The `Annotate*` family and `raddle.h`.
 
+use super::interface;
 use crate::steer::{self, Request};
 use crate::thread;
 use crate::{export_with_pc, interpose, observe};
@@ -45,7 +46,9 @@ extern "C" fn rwlock_create(_file: File, _line: c_int, object: usize) {
 }
 
 extern "C" fn rwlock_destroy(_file: File, _line: c_int, object: usize) {
-    say(SyncOp::RwlockDestroy, object, lock::RWLOCK);
+    if !interface::is_static(object) {
+        say(SyncOp::RwlockDestroy, object, lock::RWLOCK);
+    }
 }
 
 extern "C" fn rwlock_acquired(_file: File, _line: c_int, object: usize, is_write: c_long) {
@@ -79,11 +82,24 @@ extern "C" fn thread_name(_file: File, _line: c_int, name: File) {
 }
 
 fn ignore() {
-    thread::current().access.enabled.set(0);
+    interface::ignore_accesses(1);
 }
 
 fn heed() {
-    thread::refresh_enabled(thread::current());
+    interface::ignore_accesses(-1);
+}
+
+extern "C" fn ignore_sync_begin(_file: File, _line: c_int) {
+    interface::ignore_sync(1);
+}
+
+extern "C" fn ignore_sync_end(_file: File, _line: c_int) {
+    interface::ignore_sync(-1);
+}
+
+/// A lock that needs no constructor: it may have been used before this, and lasts for ever.
+extern "C" fn rwlock_create_static(_file: File, _line: c_int, object: usize) {
+    interface::make_static(object);
 }
 
 extern "C" fn ignore_begin(_file: File, _line: c_int) {
@@ -118,7 +134,7 @@ export_with_pc! {
     AnnotateMutexIsNotPHB => nothing;
     AnnotateMutexIsUsedAsCondVar => nothing;
     AnnotateRWLockCreate => rwlock_create;
-    AnnotateRWLockCreateStatic => rwlock_create;
+    AnnotateRWLockCreateStatic => rwlock_create_static;
     AnnotateRWLockDestroy => rwlock_destroy;
     AnnotateRWLockAcquired => rwlock_acquired;
     AnnotateRWLockReleased => rwlock_released;
@@ -139,8 +155,8 @@ export_with_pc! {
     AnnotateIgnoreReadsEnd => ignore_end;
     AnnotateIgnoreWritesBegin => ignore_begin;
     AnnotateIgnoreWritesEnd => ignore_end;
-    AnnotateIgnoreSyncBegin => nothing;
-    AnnotateIgnoreSyncEnd => nothing;
+    AnnotateIgnoreSyncBegin => ignore_sync_begin;
+    AnnotateIgnoreSyncEnd => ignore_sync_end;
     AnnotatePublishMemoryRange => nothing;
     AnnotateUnpublishMemoryRange => nothing;
     AnnotateThreadName => thread_name;

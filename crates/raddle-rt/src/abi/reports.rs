@@ -78,20 +78,23 @@ fn kind_of(report: *const c_void) -> u32 {
 }
 
 fn is_race(report: *const c_void) -> bool {
-    matches!(kind_of(report), kind::DATA_RACE | kind::USE_AFTER_FREE)
+    matches!(kind_of(report), kind::DATA_RACE | kind::USE_AFTER_FREE | kind::ACCESS_AFTER_FREE)
 }
 
 /// ThreadSanitizer's names.
 fn description(kind: u32) -> &'static CStr {
     match kind {
         kind::DATA_RACE => c"data-race",
-        kind::USE_AFTER_FREE => c"heap-use-after-free",
+        kind::USE_AFTER_FREE | kind::ACCESS_AFTER_FREE => c"heap-use-after-free",
         kind::LOCK_ORDER => c"lock-order-inversion",
         kind::UNLOCK_NOT_HELD => c"mutex-bad-unlock",
         kind::READ_UNLOCK_NOT_HELD => c"mutex-bad-read-unlock",
         kind::DOUBLE_LOCK => c"mutex-double-lock",
         kind::DESTROYED_HELD => c"mutex-destroy-locked",
         kind::THREAD_LEAK => c"thread-leak",
+        kind::INVALID_OBJECT => c"mutex-invalid-access",
+        kind::SIGNAL_UNSAFE => c"signal-unsafe-call",
+        kind::ERRNO_SPOILED => c"errno-in-signal-handler",
         _ => c"",
     }
 }

@@ -368,6 +368,104 @@ macro_rules! export_variadic_with_pc {
     )*};
 }
 
+/// Defines an exported function with arguments of any number and kind behind some that are named: the Rust function gets the named ones
+/// and, in the register that follows, a [`VaList`](crate::arch::VaList) of the others. `save` and `register` go together: eight bytes for
+/// each named argument, and the register behind theirs.
+#[macro_export]
+macro_rules! export_format_with_pc {
+    ($($name:ident($save:literal, $register:literal) => $target:path;)*) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "mov r10, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+                "mov r10, qword ptr fs:[r10]",
+                "mov r11, qword ptr [rsp]",
+                "mov qword ptr [r10 + {pc}], r11",
+                "sub rsp, 216",
+                // What C calls the register save area, behind the list.
+                "mov qword ptr [rsp + 24], rdi",
+                "mov qword ptr [rsp + 32], rsi",
+                "mov qword ptr [rsp + 40], rdx",
+                "mov qword ptr [rsp + 48], rcx",
+                "mov qword ptr [rsp + 56], r8",
+                "mov qword ptr [rsp + 64], r9",
+                "movups xmmword ptr [rsp + 72], xmm0",
+                "movups xmmword ptr [rsp + 88], xmm1",
+                "movups xmmword ptr [rsp + 104], xmm2",
+                "movups xmmword ptr [rsp + 120], xmm3",
+                "movups xmmword ptr [rsp + 136], xmm4",
+                "movups xmmword ptr [rsp + 152], xmm5",
+                "movups xmmword ptr [rsp + 168], xmm6",
+                "movups xmmword ptr [rsp + 184], xmm7",
+                concat!("mov dword ptr [rsp], ", $save),
+                "mov dword ptr [rsp + 4], 48",
+                // Beyond what was made room for and the return address.
+                "lea r10, [rsp + 224]",
+                "mov qword ptr [rsp + 8], r10",
+                "lea r10, [rsp + 24]",
+                "mov qword ptr [rsp + 16], r10",
+                concat!("mov ", $register, ", rsp"),
+                "call {target}",
+                "add rsp, 216",
+                "ret",
+                pc = const core::mem::offset_of!($crate::thread::Thread, caller),
+                target = sym $target,
+            )
+        }
+    )*};
+}
+
+/// C's `va_list`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VaList {
+    general: u32,
+    floating: u32,
+    stack: usize,
+    save: usize,
+}
+
+impl VaList {
+    const GENERAL_END: u32 = 48;
+    const FLOATING_END: u32 = 176;
+
+    fn from_stack(&mut self, bytes: usize) -> usize {
+        let at = self.stack;
+        self.stack += bytes;
+        at
+    }
+
+    /// The next argument, an integer or a pointer.
+    ///
+    /// # Safety
+    /// The caller has passed another one, of this kind (here and below).
+    pub unsafe fn integer(&mut self) -> usize {
+        let at = if self.general < VaList::GENERAL_END {
+            self.general += 8;
+            self.save + self.general as usize - 8
+        } else {
+            self.from_stack(8)
+        };
+        // SAFETY: by contract.
+        unsafe { *(at as *const usize) }
+    }
+
+    /// Passes over a `double`.
+    pub fn skip_double(&mut self) {
+        if self.floating < VaList::FLOATING_END {
+            self.floating += 16;
+        } else {
+            self.from_stack(8);
+        }
+    }
+
+    /// Passes over a `long double`, which is always on the stack.
+    pub fn skip_long_double(&mut self) {
+        self.stack = self.stack.next_multiple_of(16) + 16;
+    }
+}
+
 /// The arguments of a function with any number of them.
 #[derive(Clone, Copy)]
 pub struct Variadic {

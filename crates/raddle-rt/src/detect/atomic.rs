@@ -26,7 +26,9 @@ pub fn perform<T>(
     order: MemoryOrder,
     action: impl FnOnce() -> (T, Effect, MemoryOrder),
 ) -> T {
-    let Some(state) = state::of(thread) else { return action().0 };
+    let Some(state) = state::of(thread).filter(|_| !thread.access.is_sync_ignored()) else {
+        return action().0;
+    };
     let passes_on = stores && (order.releases() || !state.clocks.fence_release.empty);
     let mut var = if passes_on { vars::get_or_make(site.address) } else { vars::get(site.address) };
     let (result, effect, order) = action();

@@ -1,10 +1,10 @@
 //! Accesses under online detection: each is compared with the last ones to the same eight bytes ([`raddle_hb::race`]), put
 //! into the thread's history, and told if it races.
 
-use super::{history, report, state};
+use super::{history, marks, report, state};
 use crate::shadow::{self, ATOMIC, READ};
 use crate::thread::Thread;
-use raddle_hb::race::{REDUNDANT, look, look_at_whole, put, quick_place, replace_all};
+use raddle_hb::race::{REDUNDANT, look, look_at_whole, put, quick_place, release_all, replace_all};
 use raddle_wire::record::access::{SIZE_MASK, WRITE};
 
 /// A plain access of `1 << (aux & 7)` bytes, when nobody but the detector wants it.
@@ -167,11 +167,29 @@ pub fn range(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize, si
     news
 }
 
-/// Of a piece of memory that is released, so much is marked: looking at more would cost more than it finds.
+/// Of a piece of memory that is allocated or released, so much is marked: looking at more would cost more than it finds.
 const FREE_BYTES_MAX: usize = 4096;
 
-/// Memory is released: a write to all of it, after which only the release is remembered.
-pub fn free(thread: &Thread, pc: u64, address: usize, bytes: usize) {
+/// Memory is allocated, and nobody has been there yet (its cells are empty): a write to it, so that who gets the address by other ways than
+/// synchronisation races with the allocation.
+pub fn alloc(thread: &Thread, pc: u64, address: usize, bytes: usize) {
+    if !thread.access.has_slot() || address & 7 != 0 {
+        return;
+    }
+    let bytes = bytes.min(FREE_BYTES_MAX);
+    let mark = marks::segment(thread);
+    history::alloc(thread, pc, address, bytes);
+    let base = thread.access.shadow_base.get();
+    for at in (address..address + bytes).step_by(8) {
+        let mask = if at + 8 > address + bytes { (1u32 << (address + bytes - at)) - 1 } else { 0xff };
+        shadow::cell(base, at).set(0, mark | mask);
+    }
+}
+
+/// Memory is released: a write to all of it, after which only the release is remembered. `stays`: the memory stays with the allocator, so
+/// that whoever touches it before it is allocated again is wrong.
+pub fn free(thread: &Thread, pc: u64, address: usize, bytes: usize, stays: bool) {
+    let mark = if thread.access.has_slot() { marks::segment(thread) } else { 0 };
     let Some(state) = state::of(thread) else { return };
     let clock = &state.clocks.clock;
     let bytes = bytes.min(FREE_BYTES_MAX);
@@ -190,8 +208,11 @@ pub fn free(thread: &Thread, pc: u64, address: usize, bytes: usize) {
         if look.race != 0 && first_race.0 == 0 {
             first_race = (look.race, at & !7);
         }
-        let mark = if thread.access.has_slot() { entry } else { 0 };
-        replace_all(cell, mark);
+        let mark = if mark == 0 { 0 } else { mark | mask };
+        match stays {
+            true => release_all(cell, mark),
+            false => replace_all(cell, mark),
+        }
         at += here;
     }
     if first_race.0 != 0 {

@@ -58,6 +58,7 @@ mod tag {
     pub const ATOMIC: u8 = 7;
     pub const RANGE: u8 = 8;
     pub const FREE: u8 = 9;
+    pub const ALLOC: u8 = 14;
     /// More of the record before it.
     pub const MORE: u8 = 10;
     pub const LOCK: u8 = 11;
@@ -304,8 +305,17 @@ pub fn range(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
 }
 
 pub fn free(thread: &Thread, pc: u64, address: usize, bytes: usize) {
+    life(thread, tag::FREE, pc, address, bytes);
+}
+
+pub fn alloc(thread: &Thread, pc: u64, address: usize, bytes: usize) {
+    life(thread, tag::ALLOC, pc, address, bytes);
+}
+
+fn life(thread: &Thread, tag: u8, pc: u64, address: usize, bytes: usize) {
+    use raddle_wire::record::access::{LIBRARY, WRITE};
     if begin(thread) {
-        write(thread, word(tag::FREE, raddle_wire::record::access::WRITE, pc), address as u64);
+        write(thread, word(tag, LIBRARY | WRITE, pc), address as u64);
         write(thread, word(tag::MORE, 0, 0), bytes as u64);
     }
 }
@@ -348,8 +358,14 @@ pub struct Found {
 
 impl Found {
     pub const fn new() -> Found {
-        const NONE: HeldLock =
-            HeldLock { object: 0, serial: 0, read: false, again: 0, frames: [0; ACQUIRED_FRAMES] };
+        const NONE: HeldLock = HeldLock {
+            object: 0,
+            serial: 0,
+            read: false,
+            again: 0,
+            robust: false,
+            frames: [0; ACQUIRED_FRAMES],
+        };
         Found {
             thread: 0,
             aux: 0,
@@ -420,7 +436,10 @@ impl Reader {
         self.unknown_below = 0;
         self.lock_count = 0;
         // The entry was found in a cell, and cells are wiped when a slot starts over: it is of the slot's present life.
-        let name = name(wanted.slot, wanted.epoch, super::DOMAIN.generations.restarted(wanted.slot as u8));
+        let life = super::DOMAIN.generations.restarted(wanted.slot as u8);
+        let wanted_name = name(wanted.slot, wanted.epoch, life);
+        // Lives begin and end with the last segment's name ([`super::marks`]).
+        let behind = name(wanted.slot, wanted.epoch + 1, life);
         let mut current = (0, 0);
         let mut is_found = false;
         for ix in 1..PART_RECORDS {
@@ -445,12 +464,16 @@ impl Reader {
                 tag::NO_LOCKS => self.lock_count = 0,
                 tag::LOCK => self.take(record.word1 as usize, low, record.aux() != 0),
                 tag::UNLOCK => self.give_back(record.word1 as usize),
-                kind @ (tag::ACCESS | tag::ATOMIC | tag::RANGE | tag::FREE) if current.0 == name => {
-                    let bytes = if matches!(kind, tag::RANGE | tag::FREE) && ix + 1 < PART_RECORDS {
-                        self.record(start, ix + 1).word1 as usize
-                    } else {
-                        1usize << (record.aux() & raddle_wire::record::access::SIZE_MASK)
-                    };
+                kind @ (tag::ACCESS | tag::ATOMIC | tag::RANGE | tag::FREE | tag::ALLOC)
+                    if current.0
+                        == if matches!(kind, tag::FREE | tag::ALLOC) { behind } else { wanted_name } =>
+                {
+                    let bytes =
+                        if matches!(kind, tag::RANGE | tag::FREE | tag::ALLOC) && ix + 1 < PART_RECORDS {
+                            self.record(start, ix + 1).word1 as usize
+                        } else {
+                            1usize << (record.aux() & raddle_wire::record::access::SIZE_MASK)
+                        };
                     if fits(wanted, kind, record, bytes) {
                         self.tell(current.1, kind, record, bytes, found);
                         is_found = true;
@@ -503,7 +526,7 @@ impl Reader {
         for (lock, &(object, pc, read)) in found.locks.iter_mut().zip(&self.locks[..self.lock_count]) {
             let mut frames = [0; ACQUIRED_FRAMES];
             frames[0] = pc;
-            *lock = HeldLock { object, serial: 0, read, again: 0, frames };
+            *lock = HeldLock { object, serial: 0, read, again: 0, robust: false, frames };
         }
     }
 }

@@ -15,6 +15,8 @@ pub struct HeldLock {
     pub read: bool,
     /// How many times its holder took it again for reading and has not given it back.
     pub again: u16,
+    /// Whoever takes it next is told if its holder has died.
+    pub robust: bool,
     pub frames: [u64; ACQUIRED_FRAMES],
 }
 

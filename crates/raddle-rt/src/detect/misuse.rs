@@ -9,13 +9,18 @@ use raddle_wire::report::{FRAMES_MAX, kind, tag};
 
 /// Tells of a misuse at this place, once a place and kind.
 pub fn tell(thread: &Thread, pc: u64, what: u32, object: usize) {
-    if !super::wants(option::LOCK_MISUSE) || !report::is_first(pc, u64::from(what)) {
+    tell_from(thread, &locks::frames::<FRAMES_MAX>(thread, pc), what, object);
+}
+
+/// The same with the calls that led there.
+pub fn tell_from(thread: &Thread, stack: &[u64], what: u32, object: usize) {
+    let place = stack.first().copied().unwrap_or(0);
+    if !super::wants(option::LOCK_MISUSE) || !report::is_first(place, u64::from(what)) {
         return;
     }
     let Some(mut writer) = Writer::begin() else { return };
-    let stack: [u64; FRAMES_MAX] = locks::frames(thread, pc);
     writer.item(tag::KIND, what, &[object as u64, 0], &[]);
-    writer.item(tag::PARTY, thread.index(), &[0, object as u64], &stack);
+    writer.item(tag::PARTY, thread.index(), &[0, object as u64], stack);
     if let Some(state) = state::of(thread) {
         state.held.as_slice().iter().for_each(|held| writer.lock(held));
     }

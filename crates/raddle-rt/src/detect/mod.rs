@@ -11,9 +11,12 @@
 pub mod atomic;
 pub mod blocks;
 pub mod cells;
+pub mod crowds;
 pub mod history;
 pub mod locks;
+pub mod marks;
 pub mod misuse;
+pub mod objects;
 pub mod order;
 pub mod program;
 pub mod report;
@@ -127,6 +130,34 @@ pub fn fork(parent: &Thread, child: &Thread, pc: u64) {
     }
 }
 
+/// What one knows becomes known to the other; neither runs meanwhile.
+pub fn hand_over(from: &Thread, to: &Thread) {
+    if let (true, Some(giver), Some(taker)) = (on(), state::of(from), state::of(to)) {
+        taker.clocks.clock.join(&DOMAIN.generations, &mut giver.clocks.clock);
+        slots::advance(from);
+    }
+}
+
+/// How long an annotated lock lasts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    Unknown,
+    /// It was created, and can be destroyed.
+    FromCreation,
+    /// From before the program's beginning.
+    Always,
+}
+
+pub fn lasts(object: usize, how: Lasting) {
+    if let Some(mut var) = vars::get_or_make(object) {
+        var.lasting = how;
+    }
+}
+
+pub fn lasting(object: usize) -> Lasting {
+    vars::get(object).map_or(Lasting::Unknown, |var| var.lasting)
+}
+
 /// A thread has ended and was joined. The structure of the ended thread is still its own.
 pub fn join(thread: &Thread, ended: Option<&Thread>) {
     let (true, Some(ended)) = (on(), ended) else { return };
@@ -190,7 +221,14 @@ fn lock(thread: &Thread, pc: u64, object: usize, read: bool, argument: u64) {
         }
         serial = var.serial;
     }
-    let taken = HeldLock { object, serial, read, again: 0, frames: locks::frames(thread, pc) };
+    let taken = HeldLock {
+        object,
+        serial,
+        read,
+        again: 0,
+        robust: argument & bits::ROBUST != 0,
+        frames: locks::frames(thread, pc),
+    };
     // Try and timed acquisitions do not wait for ever, so they close no cycle.
     if argument & (bits::TRY | bits::TIMED) == 0 && !state.held.as_slice().is_empty() {
         order::note(thread.index(), &taken, state.held.as_slice());
@@ -212,7 +250,8 @@ fn request(thread: &Thread, pc: u64, object: usize, argument: u64) {
     }
     // The program may never get the lock: the dependency is known already.
     let serial = vars::get_or_make(object).map_or(0, |var| var.serial);
-    let wanted = HeldLock { object, serial, read, again: 0, frames: locks::frames(thread, pc) };
+    let wanted =
+        HeldLock { object, serial, read, again: 0, robust: false, frames: locks::frames(thread, pc) };
     order::note(thread.index(), &wanted, state.held.as_slice());
 }
 
@@ -225,24 +264,22 @@ fn destroy(thread: &Thread, pc: u64, object: usize) {
     vars::forget(object);
 }
 
-fn begin_wait(object: usize) {
-    if let Some(mut var) = vars::get_or_make(object) {
-        var.waiters += 1;
+/// A thread ends. What it holds is passed on as if it gave it back: whoever is told that the holder of a robust lock has died comes
+/// after the holder.
+fn ends(thread: &Thread) {
+    let Some(state) = state::of(thread) else { return };
+    let mut released = false;
+    for held in state.held.as_slice() {
+        if let Some(mut var) = vars::get(held.object).filter(|_| !held.read) {
+            var.location.release(&DOMAIN, &mut state.clocks.clock);
+            released = true;
+        }
+        if !held.robust {
+            misuse::tell_from(thread, &held.frames, kind::ENDED_HOLDING, held.object);
+        }
     }
-}
-
-/// A wait is over: by a signal, or because its time was up. Whoever gives up takes no signal away.
-fn end_wait(object: usize, woken: bool) {
-    if let Some(mut var) = vars::get_or_make(object) {
-        var.waiters = var.waiters.saturating_sub(1);
-        var.signalled = var.signalled.saturating_sub(u32::from(woken)).min(var.waiters);
-    }
-}
-
-/// A signal goes to at most `most` of those who wait and have none yet.
-fn signal(object: usize, most: u32) {
-    if let Some(mut var) = vars::get(object) {
-        var.signalled = var.signalled.saturating_add(most).min(var.waiters);
+    if released {
+        slots::advance(thread);
     }
 }
 
@@ -278,37 +315,36 @@ fn unlock(thread: &Thread, pc: u64, object: usize, argument: u64) {
 /// A synchronisation operation, as [`crate::observe::sync`] hears of it.
 pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
     let done = op.outcome() == Outcome::Done;
+    objects::touch(thread, pc, op, object, argument);
     match op.effect() {
         Effect::Locks if done => lock(thread, pc, object, false, argument),
         Effect::LocksShared if done => lock(thread, pc, object, true, argument),
         Effect::Unlocks => unlock(thread, pc, object, argument),
         // Only locks have an order that a wait can close to a cycle.
         Effect::Asks if op.object_kind() == ObjectKind::Lock => request(thread, pc, object, argument),
-        Effect::BeginsWait => begin_wait(object),
-        Effect::IsWoken => {
-            end_wait(object, done);
-            if done {
-                acquire(thread, object);
-            }
-        }
+        Effect::BeginsWait => crowds::begin_wait(thread, object),
+        Effect::IsWoken => crowds::end_wait(thread, done),
         Effect::Signals => {
-            signal(object, 1);
+            crowds::signal(object, 1);
             release(thread, object);
         }
         Effect::SignalsAll => {
-            signal(object, u32::MAX);
+            crowds::signal(object, u32::MAX);
             release(thread, object);
         }
+        Effect::Enters => crowds::enter_barrier(thread, object),
+        Effect::Leaves => crowds::leave_barrier(thread),
+        Effect::Destroys if op == SyncOp::BarrierDestroy => crowds::destroy_barrier(thread, pc, object),
         Effect::Destroys => destroy(thread, pc, object),
+        Effect::Creates if op == SyncOp::BarrierInit => crowds::make_barrier(object, argument),
         Effect::Creates => vars::forget(object),
         Effect::Excuses => report::benign(object, argument as usize),
         // Threads pass their clocks on themselves: `fork`, `join`.
-        Effect::Begins | Effect::Ends | Effect::Forks | Effect::Joins => {}
+        Effect::Ends => ends(thread),
+        Effect::Begins | Effect::Forks | Effect::Joins => {}
         Effect::Locks
         | Effect::LocksShared
         | Effect::Asks
-        | Effect::Enters
-        | Effect::Leaves
         | Effect::Takes
         | Effect::Gives
         | Effect::OnceBegins
@@ -327,13 +363,22 @@ pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) 
 /// Memory was allocated: a new object, of which nobody knows anything.
 pub fn alloc(thread: &Thread, pc: u64, address: usize, bytes: usize) {
     blocks::note(thread, pc, address, bytes);
+    anew(address, bytes);
     if thread.access.are_enabled() {
-        // All that a later release will mark, which may be more than was asked for.
-        let bytes = usable(address).max(bytes);
-        shadow::clear(address, bytes);
-        vars::forget_range(address, bytes);
+        cells::alloc(thread, pc, address, bytes);
     }
 }
+
+/// Memory is another object now, of which nobody knows anything.
+pub fn anew(address: usize, bytes: usize) {
+    // All that a later release will mark, which may be more than was asked for.
+    let bytes = usable(address).max(bytes);
+    shadow::clear(address, bytes);
+    vars::forget_range(address, bytes);
+}
+
+/// Released blocks larger than this go back to the system, which may put something else there.
+const STAYS_BYTES_MAX: usize = 1 << 16;
 
 fn usable(address: usize) -> usize {
     // SAFETY: the program passes what an allocation function returned.
@@ -344,9 +389,26 @@ fn usable(address: usize) -> usize {
 pub fn free(thread: &Thread, pc: u64, address: usize) {
     if thread.access.are_enabled() {
         let bytes = usable(address);
-        cells::free(thread, pc, address, bytes);
+        cells::free(thread, pc, address, bytes, bytes <= STAYS_BYTES_MAX);
         vars::forget_range(address, bytes);
     }
+}
+
+/// Released blocks up to this size wait before the allocator may hand them out again.
+const WAITING_BYTES_MAX: usize = 1024;
+
+/// A block is released: which one to give to the allocator in its place. A block that is used again at once is another object, and who still
+/// uses the old one is not caught; so small ones wait until their thread has released some more. 0: none.
+pub fn quarantine(thread: &Thread, address: usize) -> usize {
+    let Some(state) = state::of(thread).filter(|_| address != 0 && thread.access.are_enabled()) else {
+        return address;
+    };
+    if usable(address) > WAITING_BYTES_MAX {
+        return address;
+    }
+    let at = state.released as usize % state.waiting.len();
+    state.released = state.released.wrapping_add(1);
+    core::mem::replace(&mut state.waiting[at], address)
 }
 
 /// Memory is unmapped, or something is mapped over it.

@@ -12,6 +12,7 @@ use crate::spin::Spin;
 use crate::thread::{Busy, Thread};
 use crate::{real, run};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use raddle_hb::cell::RELEASED;
 use raddle_wire::region::{REPORTS_OFFSET, detect, option};
 use raddle_wire::report::{
     self as wire, FRAMES_MAX, REPORT_WORDS, REPORTS_MAX, ReportEntry, kind, party, tag,
@@ -89,6 +90,9 @@ pub fn race(thread: &Thread, new: &Access, old: u32, cell: usize) {
         return;
     }
     let _busy = Busy::enter(thread);
+    let after_free = raddle_hb::cell::slot_of(old) == RELEASED;
+    // Who has released it stands beside.
+    let old = if after_free { shadow::cell(thread.access.shadow_base.get(), cell).entry(0) } else { old };
     let wanted = Wanted {
         slot: raddle_hb::cell::slot_of(old),
         epoch: raddle_hb::cell::epoch_of(old),
@@ -116,7 +120,11 @@ pub fn race(thread: &Thread, new: &Access, old: u32, cell: usize) {
             Some(writer) => writer,
             None => return,
         };
-        let what = if free { kind::USE_AFTER_FREE } else { kind::DATA_RACE };
+        let what = match (after_free, free) {
+            (true, _) => kind::ACCESS_AFTER_FREE,
+            (false, true) => kind::USE_AFTER_FREE,
+            (false, false) => kind::DATA_RACE,
+        };
         writer.item(tag::KIND, what, &[new.address as u64, new.bytes as u64], &[]);
         own_party(&mut writer, thread, new, &own);
         other_party(&mut writer, &wanted, is_found.then_some(&*found));

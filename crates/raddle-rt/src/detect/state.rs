@@ -14,6 +14,16 @@ pub struct State {
     pub held: Held,
     /// Threads created so far.
     pub children: u32,
+    /// The condition or barrier that the thread is at, as [`vars::pin`](super::vars::pin) numbers it; 0: none.
+    pub waits_at: u32,
+    /// Generations of that barrier when the thread came.
+    pub generation: u32,
+    /// The segment under which memory begins and ends, while the thread is in the one that follows ([`super::marks`]).
+    pub mark: u32,
+    pub marks_in: u32,
+    /// Blocks that the thread has released and the allocator has not got yet ([`super::quarantine`]), and how many it has released.
+    pub waiting: [usize; 64],
+    pub released: u32,
 }
 
 /// The state of an observed thread; none when detection is off.
@@ -36,6 +46,10 @@ pub fn prepare(thread: &Thread) -> bool {
         state.choices = 0;
         state.held.clear();
         state.children = 0;
+        state.waits_at = 0;
+        state.generation = 0;
+        state.mark = 0;
+        state.marks_in = 0;
     }
     true
 }

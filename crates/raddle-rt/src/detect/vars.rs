@@ -31,13 +31,23 @@ pub struct Var {
     pub serial: u32,
     /// One more than the thread that holds the lock in write mode; 0: nobody.
     pub holder: u32,
-    /// Threads that wait on the condition.
+    /// Threads that wait on the condition, or are inside the barrier.
     pub waiters: u32,
-    /// Those among them to whom a signal was sent.
+    /// Those among them to whom a signal was sent; at a barrier, those who are there for the next generation.
     pub signalled: u32,
+    /// How many a generation of the barrier needs; 0: not known, or generations cannot be told apart.
+    pub needed: u32,
+    /// Generations of the barrier so far.
+    pub generation: u32,
+    /// Threads that are on their way through and will look again, whatever stands at the address by then.
+    pins: u32,
+    /// Is it in no chain any more?
+    loose: bool,
+    /// How long the object lasts, if it is a lock that is annotated.
+    pub lasting: super::Lasting,
 }
 
-const _: () = assert!(size_of::<Var>() <= 128);
+const _: () = assert!(size_of::<Var>() <= 192);
 
 static INDEX: AtomicUsize = AtomicUsize::new(0);
 static VARS: AtomicUsize = AtomicUsize::new(0);
@@ -174,6 +184,11 @@ pub fn get_or_make(address: usize) -> Option<Locked> {
             (*at).holder = 0;
             (*at).waiters = 0;
             (*at).signalled = 0;
+            (*at).needed = 0;
+            (*at).generation = 0;
+            (*at).pins = 0;
+            (*at).loose = false;
+            (*at).lasting = super::Lasting::Unknown;
             (*at).serial = SERIAL.fetch_add(1, Ordering::Relaxed);
             (*at).next.store(first, Ordering::Relaxed);
             lock_word(&(*at).lock);
@@ -214,9 +229,64 @@ fn give_back(ix: u32) {
 
 /// Empties an object: what stands at its address from now on is another one.
 pub fn forget(address: usize) {
-    if let Some(mut var) = get(address) {
-        var.clear();
-        var.serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let Some(mut var) = get(address) else { return };
+    if var.pins != 0 {
+        // It stays in the chain without an address until the memory is released, for those who are still inside.
+        var.address.store(0, Ordering::Release);
+        return;
+    }
+    var.clear();
+    var.serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Keeps an object for a thread that is inside: a barrier or a condition may be destroyed, and its memory released, before all have
+/// returned who may. Returns the number by which it is found again.
+pub fn pin(locked: &mut Locked) -> u32 {
+    locked.pins += 1;
+    // SAFETY: both lie in the table.
+    unsafe { locked.0.offset_from(var(0)) as u32 }
+}
+
+/// The object that was pinned, for the last time.
+pub fn unpin(number: u32) -> Pinned {
+    let at = var(number);
+    // SAFETY: objects are never unmapped.
+    unsafe { lock_word(&(*at).lock) };
+    Pinned { locked: core::mem::ManuallyDrop::new(Locked(at)), number }
+}
+
+/// A pinned object, locked; it is not pinned any longer when this ends.
+pub struct Pinned {
+    locked: core::mem::ManuallyDrop<Locked>,
+    number: u32,
+}
+
+impl core::ops::Deref for Pinned {
+    type Target = Var;
+    fn deref(&self) -> &Var {
+        &self.locked
+    }
+}
+
+impl core::ops::DerefMut for Pinned {
+    fn deref_mut(&mut self) -> &mut Var {
+        &mut self.locked
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.pins = self.pins.saturating_sub(1);
+        let over = self.pins == 0 && self.address.load(Ordering::Relaxed) == 0;
+        let loose = over && self.loose;
+        if over {
+            self.clear();
+        }
+        // SAFETY: dropped once, here.
+        unsafe { core::mem::ManuallyDrop::drop(&mut self.locked) };
+        if loose {
+            give_back(self.number);
+        }
     }
 }
 
@@ -226,6 +296,9 @@ impl Var {
         self.holder = 0;
         self.waiters = 0;
         self.signalled = 0;
+        self.needed = 0;
+        self.generation = 0;
+        self.lasting = super::Lasting::Unknown;
     }
 }
 
@@ -275,10 +348,16 @@ fn take_apart(first: u32) {
             lock_word(&(*at).lock);
             let mut locked = Locked(at);
             let next = locked.next.load(Ordering::Relaxed);
-            locked.clear();
+            let pinned = locked.pins != 0;
+            if !pinned {
+                locked.clear();
+            }
+            locked.loose = pinned;
             locked.address.store(0, Ordering::Release);
             drop(locked);
-            give_back(ix);
+            if !pinned {
+                give_back(ix);
+            }
             ix = next;
         }
     }

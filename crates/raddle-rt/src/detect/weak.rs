@@ -57,6 +57,12 @@ pub fn perform<T>(
     action: impl FnOnce(Option<u64>) -> Outcome<T>,
 ) -> T {
     let Some(state) = state::of(thread) else { return action(None).result };
+    let relaxed = thread.access.is_sync_ignored();
+    let order = if relaxed { MemoryOrder::Relaxed } else { order };
+    let action = |older| {
+        let outcome = action(older);
+        Outcome { order: if relaxed { MemoryOrder::Relaxed } else { outcome.order }, ..outcome }
+    };
     let Some(mut var) = vars::get_or_make(site.address) else { return action(None).result };
     let name = if thread.turns.path.get() != 0 { thread.turns.path.get() } else { u64::from(thread.index()) };
     let (clocks, choices) = (&mut state.clocks, &mut state.choices);

@@ -3,15 +3,20 @@
 
 use super::stable;
 use crate::thread::{self, Thread};
-use crate::{export_with_pc, observe, real};
+use crate::{detect, export_with_pc, observe, real};
 use core::ffi::{c_int, c_void};
 
 fn allocated(memory: *mut c_void, bytes: usize) -> *mut c_void {
-    if !memory.is_null()
-        && let Some(thread) = thread::observed()
-    {
-        let pc = thread.caller_pc();
-        observe::alloc(thread, pc, memory as usize, bytes);
+    if !memory.is_null() {
+        match thread::observed() {
+            Some(thread) => {
+                let pc = thread.caller_pc();
+                super::signal::not_in_handler(thread, pc);
+                observe::alloc(thread, pc, memory as usize, bytes);
+            }
+            // Nobody has asked, but what was there is over.
+            None => observe::anew(memory as usize, bytes),
+        }
     }
     memory
 }
@@ -21,6 +26,7 @@ fn released(thread: Option<&Thread>, memory: *mut c_void) {
         && !memory.is_null()
     {
         let pc = thread.caller_pc();
+        super::signal::not_in_handler(thread, pc);
         observe::free(thread, pc, memory as usize);
     }
 }
@@ -54,6 +60,11 @@ extern "C" fn do_realloc(old: *mut c_void, bytes: usize) -> *mut c_void {
     }
     // SAFETY: as the program asks.
     let new = unsafe { real::__libc_realloc(old, bytes) };
+    if new.is_null() && bytes != 0 && !old.is_null() {
+        // It was not released after all.
+        // SAFETY: the block is still the program's.
+        observe::anew(old as usize, unsafe { real::malloc_usable_size(old) });
+    }
     allocated(new, bytes)
 }
 
@@ -68,11 +79,16 @@ extern "C" fn do_reallocarray(old: *mut c_void, count: usize, bytes: usize) -> *
 }
 
 extern "C" fn do_free(memory: *mut c_void) {
-    released(thread::observed(), memory);
+    let thread = thread::observed();
+    released(thread, memory);
     if stable::owns(memory) {
         return stable::free(memory);
     }
-    // SAFETY: as the program asks.
+    let memory = match thread {
+        Some(thread) if detect::on() => detect::quarantine(thread, memory as usize) as *mut c_void,
+        _ => memory,
+    };
+    // SAFETY: as the program asks, this time or before.
     unsafe { real::__libc_free(memory) }
 }
 

@@ -8,12 +8,13 @@
 //! numbers are no matter. Both ends of a pipe are one file to the kernel. The two ends of a connection are not, nor are
 //! event counters files of their own, so all sockets are one channel, and all event counters and epoll descriptors
 //! another (ThreadSanitizer does the same for sockets). That orders more than there is: it can hide a race, never make
-//! one up. Terminals order nothing, and regular files only once the program locks files.
+//! one up. Terminals order nothing. What is read from a regular file may have been written by another thread, which may be how the reader
+//! knows that it is there, so reading comes after writing; closing one matters only once the program locks files.
 
 use crate::thread;
 use crate::{detect, observe, real, run};
-use core::ffi::c_long;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ffi::{c_int, c_long};
+use core::sync::atomic::{AtomicU16, Ordering};
 use raddle_wire::SyncOp;
 
 /// Which way a call on a descriptor passes something on.
@@ -55,7 +56,9 @@ const COUNTERS: usize = CHANNELS | 8;
 const SOCKETS: usize = CHANNELS | 16;
 /// Signals can be read from descriptors, which look like event counters.
 pub const SIGNALS: usize = COUNTERS;
-const NAMED_FIRST: usize = 3;
+/// Names of files: that there is a file may say that something is done.
+pub const NAMES: usize = CHANNELS | 24;
+const NAMED_FIRST: usize = 4;
 const NAMED: usize = 8192 - NAMED_FIRST;
 
 /// What the number of an object of the kernel is a number of.
@@ -67,6 +70,8 @@ pub enum Kind {
     Raised,
     Lowered,
     Messages,
+    Stream,
+    Handler,
 }
 
 /// The channel of an object that the kernel knows by a number. Two whose numbers fall together are one channel.
@@ -76,36 +81,67 @@ pub fn named(kind: Kind, number: u64) -> usize {
     CHANNELS + (NAMED_FIRST + mixed as usize % NAMED) * 8
 }
 
-/// The program has locked a file: closing one may give a lock back.
-static LOCKS_FILES: AtomicBool = AtomicBool::new(false);
-
-pub fn note_file_locks() {
-    LOCKS_FILES.store(true, Ordering::Relaxed);
+pub(super) fn on() -> bool {
+    detect::on() || run::recording()
 }
 
-fn on() -> bool {
-    detect::on() || run::recording()
+fn about(fd: usize) -> Option<libc::stat> {
+    // SAFETY: plain data; the structure is valid for the call.
+    unsafe {
+        let mut about: libc::stat = core::mem::zeroed();
+        let result = real::syscall(libc::SYS_fstat, [fd, &raw mut about as usize, 0, 0, 0, 0]);
+        (result == 0).then_some(about)
+    }
+}
+
+fn is_file(fd: usize) -> bool {
+    about(fd).is_some_and(|about| about.st_mode & libc::S_IFMT == libc::S_IFREG)
 }
 
 /// The object that stands for a descriptor's channel.
 pub fn object(fd: usize) -> Option<usize> {
-    // SAFETY: plain data; the structure is valid for the call.
-    let about = unsafe {
-        let mut about: libc::stat = core::mem::zeroed();
-        if real::syscall(libc::SYS_fstat, [fd, &raw mut about as usize, 0, 0, 0, 0]) != 0 {
-            return None;
-        }
-        about
-    };
+    let about = about(fd)?;
     match about.st_mode & libc::S_IFMT {
         libc::S_IFSOCK => Some(SOCKETS),
         libc::S_IFIFO => Some(named(Kind::Pipe, about.st_ino ^ about.st_dev)),
-        libc::S_IFREG if LOCKS_FILES.load(Ordering::Relaxed) => {
-            Some(named(Kind::File, about.st_ino ^ about.st_dev))
-        }
+        libc::S_IFREG => Some(named(Kind::File, about.st_ino ^ about.st_dev)),
         // Event counters and epoll descriptors have no type.
         0 => Some(COUNTERS),
         _ => None,
+    }
+}
+
+/// What a signal's handler knows: who has installed it and who has sent the signal. The sender's own handlers order nothing.
+pub fn of_signal(signal: c_int) -> usize {
+    named(Kind::Handler, signal as u64)
+}
+
+/// What streams lead to, by descriptor: asking the kernel at each call would cost more than the call. 0: not known, 1: to nothing that
+/// orders, else two more than the channel's number.
+static LEADS: [AtomicU16; 1024] = [const { AtomicU16::new(0) }; 1024];
+
+/// The channel of a stream's descriptor. Streams that lead to files are for what others read much later: they order nothing.
+pub fn of_stream(fd: usize) -> Option<usize> {
+    if !on() || thread::observed().is_none() {
+        return None;
+    }
+    let known = LEADS.get(fd)?;
+    let number = match known.load(Ordering::Relaxed) {
+        0 => {
+            let found =
+                object(fd).filter(|_| !is_file(fd)).map_or(1, |object| ((object - CHANNELS) / 8 + 2) as u16);
+            known.store(found, Ordering::Relaxed);
+            found
+        }
+        number => number,
+    };
+    number.checked_sub(2).map(|number| CHANNELS + usize::from(number) * 8)
+}
+
+/// A descriptor is closed, or becomes another's duplicate.
+pub fn forget(fd: usize) {
+    if let Some(known) = LEADS.get(fd) {
+        known.store(0, Ordering::Relaxed);
     }
 }
 
@@ -120,7 +156,8 @@ pub fn before(flow: Flow, fd: usize) {
 /// A call on a descriptor has been made.
 #[inline]
 pub fn after(flow: Flow, fd: usize, result: isize) {
-    if flow == Flow::In && result >= 0 && on() {
+    // The upper half of the register is not defined for those that return an `int`; nothing reads more than fits into one.
+    if flow == Flow::In && result as i32 >= 0 && on() {
         pass(fd, SyncOp::Receive);
     }
 }

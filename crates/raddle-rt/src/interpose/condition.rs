@@ -69,6 +69,7 @@ fn end_wait(waiting: &Waiting, result: c_int) {
 fn wait_steered(thread: &Thread, pc: u64, cond: *mut c_void, mutex: *mut Mutex, patience: Patience) -> c_int {
     let (object, arg) = (cond as usize, mutex as u64 & LOW48);
     let begin = |thread: &Thread| {
+        observe::will_wait(thread, pc, object);
         observe::sync(thread, pc, SyncOp::Unlock, mutex as usize, kind_bits(mutex) | bits::WAIT);
         observe::sync(thread, pc, SyncOp::WaitBegin, object, arg);
         steer::begin_wait(thread, object);
@@ -116,6 +117,7 @@ fn wait_with(
         }
         return result;
     }
+    observe::will_wait(thread, pc, cond as usize);
     observe::sync(thread, pc, SyncOp::Unlock, mutex as usize, kind_bits(mutex) | bits::WAIT);
     observe::sync(thread, pc, SyncOp::WaitBegin, cond as usize, mutex as u64 & LOW48);
     let mut waiting = Waiting { pc, cond, mutex };

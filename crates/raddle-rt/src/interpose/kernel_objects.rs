@@ -113,7 +113,6 @@ extern "C" fn do_msgrcv(
 
 /// A message queue is a file of its own kind to the kernel.
 fn queue_channel(queue: c_int) -> Option<usize> {
-    channel::note_file_locks();
     channel::object(queue as usize)
 }
 
@@ -180,7 +179,6 @@ fn file_lock(fd: c_int, what: FileLock, call: impl FnOnce() -> c_int) -> c_int {
     if what == FileLock::Other {
         return call();
     }
-    channel::note_file_locks();
     let object = channel::object(fd as usize);
     if let (FileLock::GivesBack | FileLock::TakesShared, Some(object)) = (what, object) {
         channel::send(object);
@@ -238,6 +236,7 @@ extern "C" fn do_timerfd_settime(fd: c_int, flags: c_int, new: usize, old: usize
 
 extern "C" fn do_sigqueue(process: c_int, signal: c_int, value: usize) -> c_int {
     channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
     // SAFETY: as the program asks.
     unsafe { c::sigqueue(process, signal, value) }
 }

@@ -24,10 +24,8 @@ fn forget(address: usize, bytes: usize) {
 
 extern "C" fn map(at: usize, bytes: usize, prot: usize, flags: usize, fd: usize, offset: usize) -> usize {
     let result = call(libc::SYS_mmap, [at, bytes, prot, flags, fd, offset]);
-    // Other places were forgotten when they were unmapped; a fixed one may lie over something.
-    if flags & libc::MAP_FIXED as usize != 0
-        && let Ok(address) = result
-    {
+    // Places were forgotten when they were unmapped, but not all unmapping is seen.
+    if let Ok(address) = result {
         forget(address, bytes);
     }
     answer(result)

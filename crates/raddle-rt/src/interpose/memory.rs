@@ -298,6 +298,7 @@ extern "C" fn do_strdup(s: *const c_char) -> *mut c_char {
 
 export_with_pc! {
     raddle_export_memcmp => do_memcmp;
+    raddle_export_bcmp => do_memcmp;
     memchr => do_memchr;
     raddle_export_strlen => do_strlen;
     strnlen => do_strnlen;

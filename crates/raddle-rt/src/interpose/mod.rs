@@ -19,6 +19,7 @@ pub mod futex;
 pub mod jump;
 pub mod kernel_objects;
 pub mod layout;
+pub mod library;
 pub mod mapping;
 pub mod memory;
 pub mod modules;

@@ -3,7 +3,7 @@
 use crate::arch::mutex as layout;
 use crate::steer::{self, Detail, Patience, Request};
 use crate::thread::{self, Thread};
-use crate::{export_with_pc, observe, real, real_fn};
+use crate::{detect, export_with_pc, observe, real, real_fn};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_sched::dependence::{GIVES_UP, REENTERS};
@@ -71,7 +71,16 @@ pub fn report_lock(thread: &Thread, pc: u64, m: *mut Mutex, result: c_int, how: 
         libc::EBUSY | libc::ETIMEDOUT | libc::EDEADLK => {
             observe::sync(thread, pc, SyncOp::LockFailed, m as usize, flags)
         }
+        libc::EINVAL => invalid(thread, pc, m),
         _ => {}
+    }
+}
+
+/// The C library says that this is no mutex: it was destroyed, or never initialised.
+fn invalid(thread: &Thread, pc: u64, m: *mut Mutex) {
+    if detect::on() {
+        let _busy = thread::Busy::enter(thread);
+        detect::misuse::tell(thread, pc, raddle_wire::report::kind::INVALID_OBJECT, m as usize);
     }
 }
 
@@ -199,8 +208,14 @@ pub extern "C" fn unlock(m: *mut Mutex) -> c_int {
             if flags & bits::RECURSIVE != 0 && depth(m) > 1 {
                 flags |= bits::NESTED;
             }
-            // SAFETY: as the program asks.
-            let release = || unsafe { c::pthread_mutex_unlock(m) };
+            let release = || {
+                // SAFETY: as the program asks.
+                let result = unsafe { c::pthread_mutex_unlock(m) };
+                if result == libc::EINVAL {
+                    invalid(thread, pc, m);
+                }
+                result
+            };
             return super::step_with(thread, pc, SyncOp::Unlock, m as usize, flags, release);
         }
     }

@@ -8,12 +8,13 @@
 
 use crate::crash::action;
 use crate::demo::Arrival;
-use crate::interpose::alternate_stack;
+use crate::interpose::{alternate_stack, channel};
 use crate::steer::{self, Request};
 use crate::thread::{self, Deferred, Thread};
-use crate::{demo, export_with_pc, observe, real_fn};
+use crate::{demo, detect, export_with_pc, observe, real_fn};
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use raddle_wire::report::kind;
 use raddle_wire::{SyncOp, step};
 
 mod c {
@@ -165,7 +166,12 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     if let Some(thread) = thread::observed() {
         observe::sync(thread, function as u64, SyncOp::SignalEnter, signal as usize, 0);
     }
+    channel::receive(channel::of_signal(signal));
     crate::real::set_errno(errno);
+    // A handler that the thread has called for itself interrupts nothing; neither do those of what the processor raises, which the
+    // code they interrupt has to live with.
+    let interrupts = !thread::current().signals.raises.get() && !raised_by_processor(signal, info);
+    let within = thread::current().signals.within.replace(interrupts);
     let flags = handler.flags.load(Ordering::Relaxed);
     let held = hold(thread::current(), signal);
     // SAFETY: the kernel's context, or a copy of it (here and below).
@@ -186,12 +192,31 @@ pub fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         unsafe { alternate_stack::show(context) };
     }
     thread::current().signals.hold_only(held);
+    thread::current().signals.within.set(within);
+    let before = errno;
     // SAFETY: as above.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(thread) = thread::observed() {
+        if errno != before && interrupts {
+            misuse(thread, function as u64, kind::ERRNO_SPOILED);
+        }
         observe::sync(thread, function as u64, SyncOp::SignalExit, signal as usize, 0);
     }
     crate::real::set_errno(errno);
+}
+
+fn misuse(thread: &Thread, pc: u64, what: u32) {
+    if detect::on() {
+        let _busy = thread::Busy::enter(thread);
+        detect::misuse::tell(thread, pc, what, 0);
+    }
+}
+
+/// The program calls a function of which a handler must keep away, because it may have interrupted the same one.
+pub fn not_in_handler(thread: &Thread, pc: u64) {
+    if thread.signals.within.get() {
+        misuse(thread, pc, kind::SIGNAL_UNSAFE);
+    }
 }
 
 /// A set of signals as bits.
@@ -229,6 +254,8 @@ extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut
         }
         argument = &raw const changed;
     }
+    // What was done before a handler is installed happens before it runs.
+    channel::send(channel::of_signal(signal));
     // SAFETY: as the program asks, with our handler in the place of its own.
     let result = unsafe { c::sigaction(signal, argument, old) };
     if result != 0 && !new.is_null() {
@@ -313,9 +340,12 @@ fn sent(result: c_int) -> c_int {
 }
 
 extern "C" fn do_raise(signal: c_int) -> c_int {
-    super::channel::send(super::channel::SIGNALS);
+    channel::send(channel::SIGNALS);
+    let before = thread::current().signals.raises.replace(true);
     // SAFETY: as the program asks (here and below).
-    sent(unsafe { c::raise(signal) })
+    let result = sent(unsafe { c::raise(signal) });
+    thread::current().signals.raises.set(before);
+    result
 }
 
 /// What a replay told the program when it asked for its own number.
@@ -350,7 +380,8 @@ fn is_child(process: u32) -> bool {
 }
 
 extern "C" fn do_kill(process: libc::pid_t, signal: c_int) -> c_int {
-    super::channel::send(super::channel::SIGNALS);
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
     sent(match addressee(process) {
         // SAFETY: no pointers are passed.
         Some(process) => unsafe { c::kill(process, signal) },
@@ -359,7 +390,8 @@ extern "C" fn do_kill(process: libc::pid_t, signal: c_int) -> c_int {
 }
 
 extern "C" fn do_pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
-    super::channel::send(super::channel::SIGNALS);
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
     // SAFETY: the thread is one that the program says is alive, as the C function asks.
     sent(unsafe { c::pthread_kill(thread, signal) })
 }

@@ -11,6 +11,7 @@
 
 use super::channel::{self, Flow};
 use super::clock_queries::{clock_gettime, getentropy, getpid, getrandom, gettimeofday, time};
+use super::library::kernel;
 use super::polling::{
     epoll_ctl, epoll_pwait, epoll_wait, pause, poll, ppoll, select, sigtimedwait, sigwait, sigwaitinfo,
 };
@@ -36,9 +37,9 @@ type Six = extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
 /// Exports a stand-in for each function. Unless the program is steered, the C library's own does everything: it knows
 /// about cancellation and about the kernel's fast ways to tell the time.
 ///
-/// Each says which way it passes something on ([`channel`]).
+/// Each says which way it passes something on ([`channel`]), and which memory it reads before and has written after ([`kernel`]).
 macro_rules! stand_in {
-    ($($name:ident $flow:ident;)*) => {
+    ($($name:ident $flow:ident $before:ident $after:ident;)*) => {
         #[allow(non_upper_case_globals)]
         mod behind {
             use crate::real::Real;
@@ -50,7 +51,7 @@ macro_rules! stand_in {
             });)*
         }
         mod entry {
-            use super::{Flow, Six, behind, channel, demo, steer, thread};
+            use super::{Flow, Six, behind, channel, demo, kernel, steer, thread};
             $(pub extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
                 const NUMBER: u32 = match raddle_wire::calls::index_of(stringify!($name)) {
                     Some(number) => number,
@@ -66,8 +67,18 @@ macro_rules! stand_in {
                 let function = unsafe { core::mem::transmute::<usize, Six>(function) };
                 // Steered calls come by when they are made, in their turn.
                 let flow = if seen && !ours { Flow::$flow } else { Flow::None };
+                let arguments = [a, b, c, d, e, f];
+                const BEFORE: kernel::Before = kernel::$before;
+                const AFTER: kernel::After = kernel::$after;
+                let pc = thread::current().caller_pc();
+                BEFORE(&arguments);
                 channel::before(flow, a);
                 let result = function(a, b, c, d, e, f);
+                if seen {
+                    // A handler of the program may have made calls of its own meanwhile.
+                    thread::current().caller.set(pc);
+                }
+                AFTER(&arguments, result);
                 channel::after(flow, a, result);
                 if const { super::waits_for_signal(stringify!($name)) } {
                     channel::receive(channel::SIGNALS);
@@ -411,49 +422,49 @@ extern "C" fn eventfd(value: usize, flags: usize) -> isize {
 }
 
 stand_in! {
-    read In;
-    write Out;
-    readv In;
-    writev Out;
-    recv In;
-    recvfrom In;
-    recvmsg In;
-    send Out;
-    sendto Out;
-    sendmsg Out;
-    socket None;
-    accept In;
-    accept4 In;
-    connect Out;
-    bind None;
-    listen None;
-    shutdown Out;
-    setsockopt None;
-    getsockopt None;
-    getsockname None;
-    getpeername None;
-    ioctl None;
-    close Out;
-    pipe None;
-    pipe2 None;
-    socketpair None;
-    eventfd None;
-    poll None;
-    ppoll None;
-    select None;
-    epoll_create None;
-    epoll_create1 None;
-    epoll_ctl Out;
-    epoll_wait In;
-    epoll_pwait In;
-    clock_gettime None;
-    gettimeofday None;
-    time None;
-    getrandom None;
-    getentropy None;
-    getpid None;
-    pause None;
-    sigwait None;
-    sigwaitinfo None;
-    sigtimedwait None;
+    read In nothing received;
+    write Out sends no_result;
+    readv In scatters scattered;
+    writev Out gathers no_result;
+    recv In nothing received;
+    recvfrom In nothing received_from;
+    recvmsg In receives_message received_message;
+    send Out sends no_result;
+    sendto Out sends_to no_result;
+    sendmsg Out sends_message no_result;
+    socket None nothing no_result;
+    accept In nothing was_named;
+    accept4 In nothing was_named;
+    connect Out names no_result;
+    bind None names no_result;
+    listen None nothing no_result;
+    shutdown Out nothing no_result;
+    setsockopt None sets_option no_result;
+    getsockopt None nothing got_option;
+    getsockname None nothing was_named;
+    getpeername None nothing was_named;
+    ioctl None sets_up controls;
+    close Out closes no_result;
+    pipe None nothing made_pair;
+    pipe2 None nothing made_pair;
+    socketpair None nothing made_sockets;
+    eventfd None nothing no_result;
+    poll None polls polled;
+    ppoll None polls polled;
+    select None selects selected;
+    epoll_create None nothing no_result;
+    epoll_create1 None nothing no_result;
+    epoll_ctl Out watches no_result;
+    epoll_wait In nothing happened;
+    epoll_pwait In nothing happened;
+    clock_gettime None nothing told_time;
+    gettimeofday None nothing told_day;
+    time None nothing told_seconds;
+    getrandom None nothing filled;
+    getentropy None nothing filled_all;
+    getpid None nothing no_result;
+    pause None nothing no_result;
+    sigwait None awaits awaited;
+    sigwaitinfo None awaits awaited_about;
+    sigtimedwait None awaits_so_long awaited_about;
 }

@@ -18,6 +18,10 @@ pub struct AccessState {
     slot: Cell<u32>,
     epoch: Cell<u32>,
     random: Cell<u32>,
+    /// How many regions the thread is in whose accesses the program wants to be ignored.
+    ignored: Cell<u32>,
+    /// How many whose synchronisation is to be.
+    sync_ignored: Cell<u32>,
 }
 
 impl AccessState {
@@ -29,12 +33,16 @@ impl AccessState {
             slot: Cell::new(0),
             epoch: Cell::new(0),
             random: Cell::new(0),
+            ignored: Cell::new(0),
+            sync_ignored: Cell::new(0),
         }
     }
 
     /// For a thread that is about to be created.
     pub fn clear(&self) {
         self.enabled.set(0);
+        self.ignored.set(0);
+        self.sync_ignored.set(0);
         self.enter(Segment::NONE);
     }
 
@@ -47,6 +55,25 @@ impl AccessState {
     #[inline(always)]
     pub fn are_enabled(&self) -> bool {
         self.enabled.get() != 0
+    }
+
+    /// A region begins, or (`-1`) ends, in which accesses are ignored.
+    pub fn ignore(&self, by: i32) {
+        self.ignored.set(self.ignored.get().saturating_add_signed(by));
+    }
+
+    pub fn are_ignored(&self) -> bool {
+        self.ignored.get() != 0
+    }
+
+    /// The same for synchronisation.
+    pub fn ignore_sync(&self, by: i32) {
+        self.sync_ignored.set(self.sync_ignored.get().saturating_add_signed(by));
+    }
+
+    #[inline(always)]
+    pub fn is_sync_ignored(&self) -> bool {
+        self.sync_ignored.get() != 0
     }
 
     /// Has the thread a slot? Without one its accesses have no name, and stand in no cell.

@@ -217,5 +217,8 @@ impl Drop for Busy {
 
 /// Turns observation of accesses on or off after a change of the run's state.
 pub fn refresh_enabled(thread: &Thread) {
-    thread.access.enabled.set(u32::from(thread.is_observed() && run::accesses_observed()));
+    thread
+        .access
+        .enabled
+        .set(u32::from(thread.is_observed() && run::accesses_observed() && !thread.access.are_ignored()));
 }

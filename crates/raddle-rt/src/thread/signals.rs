@@ -5,6 +5,7 @@
 //! here at any point, so places are taken and left one by one, by compare-exchange, and everything that a handler may change under
 //! its thread's hands is atomic. No other thread looks.
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -30,6 +31,10 @@ pub struct PendingSignals {
     places: AtomicUsize,
     /// Signals that wait until the handlers that run now have ended, as bits.
     held: AtomicU64,
+    /// The thread is in a handler that has interrupted it.
+    pub within: Cell<bool>,
+    /// It sends itself a signal.
+    pub raises: Cell<bool>,
 }
 
 fn bit(signal: c_int) -> u64 {
@@ -48,6 +53,8 @@ impl PendingSignals {
             order: AtomicU32::new(0),
             places: AtomicUsize::new(0),
             held: AtomicU64::new(0),
+            within: Cell::new(false),
+            raises: Cell::new(false),
         }
     }
 
@@ -64,6 +71,8 @@ impl PendingSignals {
         self.count.store(0, Ordering::Relaxed);
         self.places().for_each(|place| state(place).store(EMPTY, Ordering::Relaxed));
         self.held.store(0, Ordering::Relaxed);
+        self.within.set(false);
+        self.raises.set(false);
     }
 
     fn places(&self) -> impl Iterator<Item = *mut Deferred> + use<> {

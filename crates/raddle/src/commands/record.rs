@@ -141,6 +141,7 @@ fn record_demo(args: &Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         strategy,
         seed: args.what.seed,
         stable_memory: args.stable_memory,
+        steps: None,
         one_at_a_time: args.one_at_a_time || strategy.is_deterministic(),
         left_out: left_out(args)?,
     };

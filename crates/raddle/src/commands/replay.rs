@@ -4,19 +4,27 @@ use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::evidence::judge::{Judged, judge};
 use crate::evidence::replaying::{self, Rebuild, Replayed as Program};
-use crate::launch::demo::{self, Replayed};
+use crate::launch::demo::Replayed;
+use crate::launch::detecting::{Audience, Ended, replay_demo as replay_demo_heard};
 use crate::launch::identity::Identity;
 use crate::launch::process::{describe as describe_status, shell_status};
 use crate::launch::steering::{self, Then};
 use crate::launch::target::Target;
 use crate::launch::{Launch, Streams};
+use crate::online::finding::finding;
+use crate::online::lock_order::lock_orders;
+use crate::output::{Heard, OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use raddle_explore::Strategy;
+use raddle_findings::naming::Namer;
 use raddle_findings::store::{self, read_schedule};
 use raddle_findings::{Attempt, Store};
 use raddle_report::English;
-use raddle_trace::demo::{Demo, is_demo};
+use raddle_trace::demo::{Demo, Detecting, is_demo};
+use raddle_trace::report::{Defaults, RawReport};
 use raddle_trace::schedule::Schedule;
+use raddle_trace::tables::Module;
+use raddle_wire::region::detect as setting;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -235,6 +243,51 @@ fn demo_at(path: &Path) -> anyhow::Result<Option<Demo>> {
     Ok(Some(demo))
 }
 
+/// Shows what was found when the demo was recorded, and is found again.
+struct DemoListener<'a> {
+    reporter: Reporter<'a>,
+    /// Names of so many modules.
+    namer: Option<(usize, Namer)>,
+    detecting: Detecting,
+}
+
+impl DemoListener<'_> {
+    fn namer(&mut self, modules: &[Module]) -> &mut Namer {
+        if self.namer.as_ref().is_none_or(|(count, _)| *count != modules.len()) {
+            self.namer = None;
+        }
+        &mut self.namer.get_or_insert_with(|| (modules.len(), Namer::new(modules))).1
+    }
+
+    /// Lock orders are looked for when the program has ended.
+    fn conclude(&mut self, processes: &[Ended]) {
+        for ended in processes {
+            let (cycles, _) = lock_orders(&ended.dependencies, self.namer(&ended.modules));
+            for cycle in cycles {
+                self.reporter.hear(cycle, true);
+            }
+        }
+        // Another run may have its modules elsewhere.
+        self.namer = None;
+    }
+}
+
+impl Audience for DemoListener<'_> {
+    fn report(&mut self, _process: usize, report: RawReport, modules: &[Module]) -> bool {
+        let finding = finding(&report, self.namer(modules));
+        matches!(self.reporter.hear(finding, true), Heard::Shown | Heard::Again)
+    }
+
+    /// What this led to is in the demo.
+    fn defaults(&mut self, _wishes: Defaults) -> (u64, [u64; setting::COUNT]) {
+        let mut settings = [0; setting::COUNT];
+        for (to, &from) in settings.iter_mut().zip(&self.detecting.settings) {
+            *to = from;
+        }
+        (self.detecting.options, settings)
+    }
+}
+
 /// Gives a demo again. Without a program, the recorded one is run.
 fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Result<Exit> {
     let launch = match args.target.is_empty() {
@@ -246,6 +299,12 @@ fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Resu
     };
     let timeout = Duration::from_secs(args.timeout);
     let (mut same, mut first_failure, mut status) = (0, None, None);
+    let output = OutputArgs::default();
+    let mut listener = DemoListener {
+        reporter: Reporter::new("replay", &output, Stream::Stderr, ctx)?,
+        namer: None,
+        detecting: demo.about.detecting.clone().unwrap_or_default(),
+    };
     // A file as standard input is read again from where it was.
     let input = rustix::fs::seek(std::io::stdin(), rustix::fs::SeekFrom::Current(0));
     for _ in 0..args.repeat.max(1) {
@@ -253,7 +312,9 @@ fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Resu
             rustix::fs::seek(std::io::stdin(), rustix::fs::SeekFrom::Start(start))
                 .context("cannot read the standard input again")?;
         }
-        let (replayed, ended) = demo::replay(&launch, demo, args.repeat > 1, timeout)?;
+        let (replayed, ended, processes) =
+            replay_demo_heard(&launch, demo, args.repeat > 1, timeout, &mut listener)?;
+        listener.conclude(&processes);
         status = Some(ended);
         let failure = match replayed {
             Replayed::Same => {

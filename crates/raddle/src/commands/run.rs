@@ -2,18 +2,21 @@
 
 use super::record::STEPS_UNKNOWN;
 use super::{Ctx, Exit, StatusArgs, show_standing};
+use crate::compiler::Refusal;
 use crate::evidence::ending;
 use crate::hunt::visibility::Sight;
 use crate::interrupt;
-use crate::launch::detecting::{Audience, Detected, Ended, detect};
+use crate::launch::detecting::{self, Audience, Detected, Ended, detect};
 use crate::launch::following::Process;
 use crate::launch::halting::Halt;
 use crate::launch::process::describe;
 use crate::launch::target::{Target, TreeArgs};
+use crate::launch::{Launch, Streams, demo, exploring};
 use crate::online::finding::{NAME, finding};
 use crate::online::lock_order::lock_orders;
 use crate::online::options::{self, Options};
 use crate::output::{Heard, OutputArgs, Reporter, Stream};
+use anyhow::Context;
 use raddle_explore::Strategy;
 use raddle_findings::naming::Namer;
 use raddle_findings::{Basis, Detail, Finding, Kind, Misuse, Suppressions};
@@ -23,7 +26,9 @@ use raddle_trace::report::{Defaults, RawReport};
 use raddle_trace::tables::Module;
 use raddle_wire::region::{detect as setting, observe, option, steer, weak};
 use std::collections::HashMap;
+use std::path::Path;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs a program and reports races while it runs, by the rules of C and C++11.
 ///
@@ -66,6 +71,17 @@ pub struct Args {
     /// Seed of the run's one source of randomness.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// Decisions of a run that `pct` and `delay` plan for (default: counted in a run before).
+    #[arg(long, value_name = "N", requires = "strategy")]
+    steps: Option<u64>,
+    /// Run it so many times, the n-th with the seed that is n - 1 larger, and say how many runs had something to show. The program's output is not
+    /// shown then.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["trace", "demo"])]
+    runs: u64,
+    /// Make a demo of the run as well: `raddle replay FILE` gives the run again, with its reports (docs/demos.md).
+    /// --strategy chooses who goes next (default: queue).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "memory_limit"])]
+    demo: Option<PathBuf>,
     /// Keep a trace of the run as well, as `raddle record` does.
     #[arg(long, value_name = "TRACE")]
     trace: Option<PathBuf>,
@@ -97,7 +113,7 @@ impl WeakChoice {
 const HISTORY_BITS: u32 = 14;
 
 impl Args {
-    fn config(&self, options: &Options) -> RegionConfig {
+    fn config(&self, options: &Options, steps: Option<u64>) -> RegionConfig {
         let mut bits = option::MEMORY;
         for (wanted, bit) in [
             (self.halt_on_error || options.halt_on_error, option::HALT_ON_ERROR),
@@ -124,7 +140,7 @@ impl Args {
         if let Some(strategy) = self.strategy {
             config.steer = steer::CONTROL;
             config.options |= strategy.options();
-            (config.strategy, config.parameters) = strategy.encode(STEPS_UNKNOWN);
+            (config.strategy, config.parameters) = strategy.encode(steps.unwrap_or(STEPS_UNKNOWN));
         }
         config
     }
@@ -138,36 +154,45 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     }
     let mut launch = args.target.launch()?.with_tree(&args.tree, &args.target);
     launch.output_to_error = args.output.owns_stdout();
-    let config = args.config(&options);
+    if args.runs > 1 {
+        // The names of one run are those of all.
+        launch.fixed_addresses = true;
+    }
+    let steps = steps(&args, &launch)?;
+    let config = args.config(&options, steps);
     let memory_max = args.memory_limit.or(options.memory_limit_mb).map(|mib| mib << 20);
     reporter.silent |= !options.report_bugs;
-    let mut listener = Listener { reporter, known: HashMap::new(), args: &args, options, ctx };
+    let mut listener =
+        Listener { reporter, known: HashMap::new(), args: &args, options, ctx, steps, heard: false };
     interrupt::watch()?;
-    let detected = detect(&launch, &config, args.trace.as_deref(), memory_max, &mut listener)?;
-    let interrupted = interrupt::program_ended();
+    let streams = if args.runs > 1 { Streams::Silent } else { Streams::Inherited };
     let mut cut = false;
-    for (number, ended) in (1..).zip(&detected.processes) {
-        let mut namer = Namer::new(&ended.modules);
-        let (cycles, too_many) = lock_orders(&ended.dependencies, &mut namer);
-        cut |= too_many;
-        for cycle in cycles {
-            listener.hear(number, cycle, &ended.modules);
-        }
-        if let Some(End::Crash(report)) = &ended.end {
-            let finding = match ended.halt {
-                None => Some(ending::crash(report, NAME, Basis::observed(), &mut namer)),
-                Some(Halt::Stuck) => Some(ending::stuck(report, NAME, &mut namer)),
-                Some(Halt::TimedOut) => None,
-            };
-            if let Some(finding) = finding {
-                listener.hear(number, finding, &ended.modules);
+    let (mut reporting, mut statuses, mut runs) = (0, Vec::new(), 0);
+    let detected = loop {
+        let detected = match &args.demo {
+            Some(path) => detect_demo(&args, path, &launch, &config, steps, &mut listener)?,
+            None => {
+                let config = RegionConfig { seed: args.seed.wrapping_add(runs), ..config.clone() };
+                detect(&launch, &config, args.trace.as_deref(), memory_max, streams, &mut listener)?
             }
+        };
+        cut |= listener.conclude(&detected);
+        runs += 1;
+        reporting += u64::from(std::mem::take(&mut listener.heard));
+        statuses.push(detected.status);
+        if runs == args.runs || interrupt::program_ended().is_some() {
+            break detected;
         }
-        show_standing(ended.halt, ended.end.as_ref(), &ended.modules);
-        show_messages(ended, ctx);
-    }
+    };
+    let interrupted = interrupt::program_ended();
     let Listener { reporter, options, .. } = listener;
     if !ctx.quiet {
+        if args.runs > 1 {
+            eprintln!(
+                "raddle: {reporting} of {runs} runs had something to show ({:.1} %)",
+                100.0 * reporting as f64 / runs as f64
+            );
+        }
         if cut {
             eprintln!("raddle: note: there were too many lock dependencies; not every cycle was looked for");
         }
@@ -185,7 +210,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
     }
     let halted = detected.processes.iter().any(|ended| ended.halt.is_some());
-    let failed = halted || args.status.failed(&[detected.status], ctx);
+    let failed = halted || args.status.failed(&statuses, ctx);
     let found = !reporter.shown.is_empty() && options.report_bugs;
     let exit = reporter.finish(launch.words())?;
     Ok(match (found, options.exitcode) {
@@ -196,6 +221,48 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
         _ => exit.or_failed(failed),
     })
+}
+
+/// Decisions of a run for strategies that plan: what the user says, or what a run counts.
+fn steps(args: &Args, launch: &Launch) -> anyhow::Result<Option<u64>> {
+    let planning = args.strategy.filter(|strategy| strategy.needs_estimate());
+    Ok(match (args.steps, planning) {
+        (None, Some(strategy)) => Some(
+            exploring::estimate(launch, strategy.options(), Vec::new(), args.seed, ESTIMATE_TIMEOUT)?.steps,
+        ),
+        (steps, _) => steps,
+    })
+}
+
+/// How long the run may take that counts decisions.
+const ESTIMATE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A run of which a demo is made.
+fn detect_demo(
+    args: &Args,
+    path: &Path,
+    launch: &Launch,
+    config: &RegionConfig,
+    steps: Option<u64>,
+    listener: &mut Listener<'_>,
+) -> anyhow::Result<Detected> {
+    let strategy = args.strategy.unwrap_or(Strategy::Queue);
+    if matches!(strategy, Strategy::Noise(_)) {
+        return Err(Refusal("noise lets the threads run free; a demo needs another strategy".into()).into());
+    }
+    let settings = demo::Settings {
+        strategy,
+        seed: args.seed,
+        stable_memory: false,
+        steps,
+        // What a load reads and what a race gives is part of the run only if nobody runs beside it.
+        one_at_a_time: args.weak.is_some() || strategy.is_deterministic(),
+        left_out: Vec::new(),
+    };
+    let (detected, demo) = detecting::detect_demo(launch, config, &settings, listener)?;
+    let bytes = demo.to_bytes().with_context(|| format!("cannot pack {}", path.display()))?;
+    std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(detected)
 }
 
 fn environment() -> String {
@@ -232,6 +299,10 @@ struct Listener<'a> {
     args: &'a Args,
     options: Options,
     ctx: &'a Ctx,
+    /// Decisions of a run, if they are known.
+    steps: Option<u64>,
+    /// This run has something to show.
+    heard: bool,
 }
 
 impl Audience for Listener<'_> {
@@ -256,12 +327,40 @@ impl Audience for Listener<'_> {
                 }
             }
         }
-        let config = self.args.config(&self.options);
+        let config = self.args.config(&self.options, self.steps);
         (config.options, config.detect)
     }
 }
 
 impl Listener<'_> {
+    /// A run is over: what can be said only now. True if not every cycle of locks was looked for.
+    fn conclude(&mut self, detected: &Detected) -> bool {
+        let ctx = self.ctx;
+        let listener = self;
+        let mut cut = false;
+        for (number, ended) in (1..).zip(&detected.processes) {
+            let mut namer = Namer::new(&ended.modules);
+            let (cycles, too_many) = lock_orders(&ended.dependencies, &mut namer);
+            cut |= too_many;
+            for cycle in cycles {
+                listener.hear(number, cycle, &ended.modules);
+            }
+            if let Some(End::Crash(report)) = &ended.end {
+                let finding = match ended.halt {
+                    None => Some(ending::crash(report, NAME, Basis::observed(), &mut namer)),
+                    Some(Halt::Stuck) => Some(ending::stuck(report, NAME, &mut namer)),
+                    Some(Halt::TimedOut) => None,
+                };
+                if let Some(finding) = finding {
+                    listener.hear(number, finding, &ended.modules);
+                }
+            }
+            show_standing(ended.halt, ended.end.as_ref(), &ended.modules);
+            show_messages(ended, ctx);
+        }
+        cut
+    }
+
     /// What is known of a process with these modules.
     fn known(&mut self, process: usize, modules: &[Module]) -> &mut Known {
         let known = self.known.entry(process).or_insert_with(|| Known {
@@ -290,7 +389,9 @@ impl Listener<'_> {
         // Lock orders are what people expect of a run, though they are only suspected, and so are races that invisible
         // synchronisation may explain.
         let asked = finding.kind == Kind::LockOrder || finding.kind.is_race();
-        matches!(self.reporter.hear(finding, asked), Heard::Shown | Heard::Again)
+        let shown = matches!(self.reporter.hear(finding, asked), Heard::Shown | Heard::Again);
+        self.heard |= shown;
+        shown
     }
 }
 

@@ -5,12 +5,13 @@ use super::{Launch, Streams, process};
 use crate::compiler::Refusal;
 use anyhow::Context;
 use raddle_explore::Strategy;
-use raddle_trace::demo::{About, Demo};
+use raddle_trace::demo::{About, Demo, Detecting};
 use raddle_trace::journal::Journal;
 use raddle_trace::region::{Message, Region, RegionConfig};
-use raddle_wire::region::{option, outcome};
+use raddle_wire::region::{observe, option, outcome};
 use std::io::{Read, Write};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ pub struct Settings {
     pub strategy: Strategy,
     pub seed: u64,
     pub stable_memory: bool,
+    /// Steps that the strategy plans for, if known.
+    pub steps: Option<u64>,
     /// Nobody's turn begins while somebody runs.
     pub one_at_a_time: bool,
     /// Functions whose results are not recorded.
@@ -38,8 +41,18 @@ struct Passed {
 
 /// Runs the program and makes a demo of it.
 pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, ExitStatus, Vec<Message>)> {
-    let (strategy, parameters) = settings.strategy.encode(STEPS_UNKNOWN);
-    let config = RegionConfig {
+    record_watched(launch, settings, None, &mut |_| ())
+}
+
+/// The same while errors are looked for; `look` is called again and again, for the last time when the program is gone.
+pub fn record_watched(
+    launch: &Launch,
+    settings: &Settings,
+    detecting: Option<&Detecting>,
+    look: Look<'_>,
+) -> anyhow::Result<(Demo, ExitStatus, Vec<Message>)> {
+    let (strategy, parameters) = settings.strategy.encode(settings.steps.unwrap_or(STEPS_UNKNOWN));
+    let mut config = RegionConfig {
         observe: 0,
         steer: settings.strategy.steer(),
         options: option::DEMO | stable(settings.stable_memory) | one_at_a_time(settings.one_at_a_time),
@@ -50,8 +63,9 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
         calls_left_out: calls(&settings.left_out)?,
         ..RegionConfig::default()
     };
-    let region = create(&config)?;
-    let passed = pass(launch, &region, settings.stable_memory, false, None)?;
+    detect(&mut config, detecting);
+    let region = Arc::new(create(&config)?);
+    let passed = pass(launch, &region, settings.stable_memory, false, None, look)?;
     if region.header().outcome.load(Ordering::Acquire) == outcome::TOO_MANY_THREADS {
         return Err(Refusal(format!(
             "no demo of {}: {}",
@@ -70,6 +84,7 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
         left_out: settings.left_out.clone(),
         deadlock: region.header().outcome.load(Ordering::Acquire) == outcome::DEADLOCK,
         one_at_a_time: settings.one_at_a_time,
+        detecting: detecting.cloned(),
         status: process::shell_status(passed.status),
         stdout: passed.stdout,
         stderr: passed.stderr,
@@ -84,6 +99,18 @@ pub fn record(launch: &Launch, settings: &Settings) -> anyhow::Result<(Demo, Exi
         .into());
     }
     Ok((demo, passed.status, region.messages().0))
+}
+
+/// What looks into the region while the program runs.
+pub type Look<'a> = &'a mut dyn FnMut(&Arc<Region>);
+
+fn detect(config: &mut RegionConfig, detecting: Option<&Detecting>) {
+    let Some(detecting) = detecting else { return };
+    config.observe = observe::DETECT;
+    config.options |= detecting.options;
+    for (setting, &value) in config.detect.iter_mut().zip(&detecting.settings) {
+        *setting = value;
+    }
 }
 
 /// Functions by name as bits.
@@ -124,15 +151,19 @@ pub fn replay(
     demo: &Demo,
     silent: bool,
     timeout: Duration,
+    look: Look<'_>,
 ) -> anyhow::Result<(Replayed, ExitStatus)> {
     let schedule = demo.schedule();
     let mut config = steering::replay_config(&schedule, Then::RoundRobin)?;
     config.options |= option::DEMO | stable(demo.about.stable_memory);
     config.options |= one_at_a_time(demo.about.one_at_a_time);
     config.calls_left_out = calls(&demo.about.left_out)?;
+    // Which store a load reads is decided by the seed, too.
+    config.seed = demo.about.seed;
+    detect(&mut config, demo.about.detecting.as_ref());
     config.blob = steering::blob(&schedule, &demo.payload())?;
-    let region = create(&config)?;
-    let passed = pass(launch, &region, demo.about.stable_memory, silent, Some(timeout))?;
+    let region = Arc::new(create(&config)?);
+    let passed = pass(launch, &region, demo.about.stable_memory, silent, Some(timeout), look)?;
     let header = region.header();
     let steps = header.steps.load(Ordering::Relaxed);
     let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
@@ -209,10 +240,11 @@ fn create(config: &RegionConfig) -> Result<Region, Refusal> {
 /// Runs the program; what it prints is passed on (unless `silent`) and hashed.
 fn pass(
     launch: &Launch,
-    region: &Region,
+    region: &Arc<Region>,
     fixed_addresses: bool,
     silent: bool,
     timeout: Option<Duration>,
+    look: Look<'_>,
 ) -> anyhow::Result<Passed> {
     let mut command = launch.command(region, Streams::Inherited)?;
     if fixed_addresses && !launch.fixed_addresses {
@@ -237,11 +269,13 @@ fn pass(
             // It may have ended by itself in this moment.
             let _ = child.kill();
         }
+        look(region);
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     };
     let stdout = copy_out.join().map_err(|_| anyhow::anyhow!("cannot pass on the program's output"))?;
     let stderr = copy_err.join().map_err(|_| anyhow::anyhow!("cannot pass on the program's errors"))?;
+    look(region);
     Ok(Passed { status, timed_out, stdout, stderr })
 }
 

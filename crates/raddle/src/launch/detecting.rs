@@ -4,10 +4,11 @@ use super::following::{Follower, GRACE, Process};
 use super::halting::{Halt, Warden};
 use super::recording::{ended_as, numbered};
 use super::steering::modules;
-use super::{Launch, Streams, create_region, process};
+use super::{Launch, Streams, create_region, demo, process};
 use crate::compiler::Refusal;
 use raddle_trace::collector::Collector;
 use raddle_trace::crash::End;
+use raddle_trace::demo::{Demo, Detecting};
 use raddle_trace::file::meta::ProgramInfo;
 use raddle_trace::region::{Message, MessageLevel, Region, RegionConfig};
 use raddle_trace::report::{
@@ -64,6 +65,59 @@ pub trait Audience {
     fn defaults(&mut self, wishes: Defaults) -> (u64, [u64; setting::COUNT]);
 }
 
+/// Runs the program, makes a demo of the run, and listens to what is found meanwhile.
+pub fn detect_demo(
+    launch: &Launch,
+    config: &RegionConfig,
+    settings: &demo::Settings,
+    audience: &mut impl Audience,
+) -> anyhow::Result<(Detected, Demo)> {
+    let detecting = Detecting { options: config.options, settings: config.detect.to_vec() };
+    let mut own = None;
+    let mut look = |region: &Arc<Region>| {
+        if own.is_none() {
+            own = Listening::start(1, Arc::clone(region), None, launch, None).ok();
+        }
+        if let Some(listening) = &mut own {
+            listening.hear(false, audience);
+        }
+    };
+    let (demo, status, _) = demo::record_watched(launch, settings, Some(&detecting), &mut look)?;
+    let mut processes = Vec::new();
+    if let Some(mut listening) = own {
+        listening.hear(true, audience);
+        processes.push(listening.finish(status)?);
+    }
+    Ok((Detected { status, processes, followed: None }, demo))
+}
+
+/// Gives a demo again and listens to what is found meanwhile, if something was looked for when it was recorded.
+pub fn replay_demo(
+    launch: &Launch,
+    demo: &Demo,
+    silent: bool,
+    timeout: Duration,
+    audience: &mut impl Audience,
+) -> anyhow::Result<(demo::Replayed, ExitStatus, Vec<Ended>)> {
+    let detects = demo.about.detecting.is_some();
+    let mut own = None;
+    let mut look = |region: &Arc<Region>| {
+        if detects && own.is_none() {
+            own = Listening::start(1, Arc::clone(region), None, launch, None).ok();
+        }
+        if let Some(listening) = &mut own {
+            listening.hear(false, audience);
+        }
+    };
+    let (replayed, status) = demo::replay(launch, demo, silent, timeout, &mut look)?;
+    let mut processes = Vec::new();
+    if let Some(mut listening) = own {
+        listening.hear(true, audience);
+        processes.push(listening.finish(status)?);
+    }
+    Ok((replayed, status, processes))
+}
+
 /// Runs the program, and keeps a trace of it if there is a path for one. When a process has more than `memory_max` bytes
 /// of memory, its runtime is asked to forget what it can do without.
 pub fn detect(
@@ -71,6 +125,7 @@ pub fn detect(
     config: &RegionConfig,
     trace: Option<&Path>,
     memory_max: Option<u64>,
+    streams: Streams,
     audience: &mut impl Audience,
 ) -> anyhow::Result<Detected> {
     let region = Arc::new(create_region(config)?);
@@ -79,7 +134,7 @@ pub fn detect(
     if !launch.passed_through {
         living.push(Listening::start(1, Arc::clone(&region), trace, launch, None)?);
     }
-    let running = process::start(launch, &region, Streams::Inherited)?;
+    let running = process::start(launch, &region, streams)?;
     let (done, is_done) = mpsc::channel();
     let waiting = std::thread::spawn(move || {
         let status = running.wait(|| ());

@@ -26,6 +26,12 @@ pub fn finding(report: &RawReport, namer: &mut Namer) -> Finding {
         ReportKind::ReadUnlockNotHeld => misuse(Misuse::ReadUnlockNotHeld),
         ReportKind::DoubleLock => misuse(Misuse::DoubleLock),
         ReportKind::DestroyedHeld => misuse(Misuse::DestroyedHeld),
+        // It has happened, whatever orders the two.
+        ReportKind::AccessAfterFree => (Kind::UseAfterFree, Basis::observed(), Detail::None),
+        ReportKind::EndedHolding => misuse(Misuse::EndedHolding),
+        ReportKind::InvalidObject => misuse(Misuse::InvalidObject),
+        ReportKind::SignalUnsafe => misuse(Misuse::SignalUnsafe),
+        ReportKind::ErrnoSpoiled => misuse(Misuse::ErrnoSpoiled),
         ReportKind::Unknown(number) => misuse(Misuse::Unknown(number)),
     };
     // A thread that nobody joined is known by where it was created.
@@ -39,12 +45,19 @@ pub fn finding(report: &RawReport, namer: &mut Namer) -> Finding {
 
 fn object(report: &RawReport, namer: &mut Namer) -> Object {
     let what = match report.kind {
-        ReportKind::DataRace | ReportKind::UseAfterFree | ReportKind::ThreadLeak => What::Memory,
+        ReportKind::DataRace
+        | ReportKind::UseAfterFree
+        | ReportKind::AccessAfterFree
+        | ReportKind::SignalUnsafe
+        | ReportKind::ErrnoSpoiled
+        | ReportKind::ThreadLeak => What::Memory,
         ReportKind::ReadUnlockNotHeld => What::Rwlock,
         ReportKind::LockOrder
         | ReportKind::UnlockNotHeld
         | ReportKind::DoubleLock
         | ReportKind::DestroyedHeld
+        | ReportKind::EndedHolding
+        | ReportKind::InvalidObject
         | ReportKind::Unknown(_) => What::Mutex,
     };
     match &report.block {
@@ -81,7 +94,13 @@ fn action(kind: ReportKind, party: &RawParty, object: &Object) -> Action {
     use raddle_wire::record::access::{COMPOUND, VPTR};
     let object = Some(object.clone());
     match kind {
-        ReportKind::DataRace | ReportKind::UseAfterFree | ReportKind::Unknown(_) => {}
+        ReportKind::DataRace
+        | ReportKind::UseAfterFree
+        | ReportKind::AccessAfterFree
+        | ReportKind::Unknown(_) => {}
+        ReportKind::EndedHolding => return Action::Acquires { object, read: false },
+        ReportKind::SignalUnsafe | ReportKind::ErrnoSpoiled => return Action::IsAt,
+        ReportKind::InvalidObject => return Action::Acquires { object, read: false },
         ReportKind::ThreadLeak => return Action::IsLeaked,
         ReportKind::LockOrder | ReportKind::DoubleLock => return Action::Acquires { object, read: false },
         ReportKind::UnlockNotHeld | ReportKind::ReadUnlockNotHeld => return Action::Releases { object },

@@ -1,0 +1,24 @@
+/* An object is destroyed by a thread that nothing orders behind its last use. Correct: the user is joined first. */
+#include "corpus.h"
+
+static pthread_mutex_t object;
+
+static void user(void) {
+    pthread_mutex_lock(&object), pthread_mutex_unlock(&object); // RACE:object:A
+}
+
+static void owner(void) {
+    turn(1);
+#ifdef WRONG
+    pthread_mutex_destroy(&object); // RACE:object:B
+#endif
+}
+
+int main(void) {
+    pthread_mutex_init(&object, NULL);
+    RUN(user, owner);
+#ifndef WRONG
+    pthread_mutex_destroy(&object);
+#endif
+    return 0;
+}
