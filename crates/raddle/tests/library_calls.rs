@@ -34,7 +34,7 @@ fn calls_are_accesses() {
     let source = corpus.join("library/calls.c");
     let compile = ["cc", "-g", "-O0", "-w", "-pthread", &include];
     succeed(raddle().args(compile).arg(source).args(["-o", "calls", "-lm"]).current_dir(&folder));
-    let list = succeed(std::process::Command::new(folder.join("calls")).arg("list"));
+    let list = succeed(std::process::Command::new(folder.path().join("calls")).arg("list"));
     let names: Vec<String> = list.lines().map(str::to_owned).collect();
     assert!(names.len() > 120, "{names:?}");
     let shares = names.chunks(names.len().div_ceil(WORKERS));
