@@ -12,6 +12,7 @@ mod derived;
 mod forms;
 mod macros;
 mod records;
+mod rewrite;
 mod scope;
 
 use super::core::{BodyId, Const, Expr, ExprId, Program, VarId, Variable};
