@@ -115,14 +115,14 @@ impl Expander {
                 Some("define-syntax") => {
                     flat.macros.extend(self.define_syntax(&parts, span, global));
                 }
-                Some("define-values") => match self.defined_values(&parts, span) {
-                    Ok(definitions) => work.extend(definitions.into_iter().rev()),
-                    Err(Lost) => {}
-                },
-                Some("define-record-type") => match self.record_type(&parts, span) {
-                    Ok(definitions) => work.extend(definitions.into_iter().rev()),
-                    Err(Lost) => {}
-                },
+                Some("define-values") => {
+                    let definitions = self.defined_values(&parts, span).unwrap_or_default();
+                    work.extend(definitions.into_iter().rev());
+                }
+                Some("define-record-type") => {
+                    let definitions = self.record_type(&parts, span).unwrap_or_default();
+                    work.extend(definitions.into_iter().rev());
+                }
                 _ => flat.items.push(item),
             }
         }
