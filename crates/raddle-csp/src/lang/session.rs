@@ -172,6 +172,16 @@ impl Script {
                 let fault = Fault::new(assertion.span, format!("{what} is not supported"));
                 // Refinement is named by its operator, `[TP=`, the model of a property by its letters.
                 let models = "`[T=`, `[F=`, `[FD=`, `[V=`, `[VD=`, `[R=` and `[RD=` are";
+                if what.starts_with("the property") {
+                    return Err(fault.note(
+                        "known are: deadlock free, divergence free, livelock free, deterministic, has trace",
+                    ));
+                }
+                if what.starts_with("the option") {
+                    return Err(
+                        fault.note("known are: partial order reduce, tau priority, symmetry reduce, static")
+                    );
+                }
                 let note = if what.contains("`[") { models } else { "`T`, `F` and `FD` are" };
                 return Err(if what.contains("model") { fault.note(note) } else { fault });
             }

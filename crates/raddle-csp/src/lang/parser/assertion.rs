@@ -7,6 +7,17 @@ use crate::lang::ast::{Assertion, Decl, PartialOrder, Property, SemanticModel};
 use crate::lang::diagnostic::{Diagnostic, Stage};
 use crate::lang::token::Kind;
 
+/// What is read after `:[`, whether it can be answered or not.
+const PROPERTIES: [&str; 7] = [
+    "deadlock free",
+    "divergence free",
+    "livelock free",
+    "deterministic",
+    "has trace",
+    "symmetric",
+    "sublock free",
+];
+
 impl Parser<'_> {
     pub(super) fn assertion(&mut self) -> Option<Decl> {
         let start = self.bump().span;
@@ -69,11 +80,44 @@ impl Parser<'_> {
         words.join(" ")
     }
 
+    /// Goes over what this front end does not know inside `:[ ... ]` and, after a colon, behind it, so that the assertion alone
+    /// goes without an answer. False, with nothing read, if the brackets are not closed on the same line.
+    fn rest_of_brackets(&mut self) -> bool {
+        let mut open = 1usize;
+        let mut ahead = 0;
+        while open > 0 {
+            let token = self.token_after(ahead);
+            if token.kind == Kind::End || token.after_newline {
+                return false;
+            }
+            match token.kind {
+                Kind::LSquare => open += 1,
+                Kind::RSquare => open -= 1,
+                Kind::RRename => open = open.saturating_sub(2),
+                _ => {}
+            }
+            ahead += 1;
+        }
+        for _ in 0..ahead {
+            self.bump();
+        }
+        if self.kind() == Kind::Colon && self.kind_after(1) != Kind::LSquare {
+            self.bump();
+            self.expr_list();
+        }
+        true
+    }
+
     fn property(&mut self, process: crate::lang::ast::ExprId, assertion: &mut Assertion) -> Option<()> {
         self.bump();
         self.bump();
         let span = self.span();
         let words = self.words();
+        if !PROPERTIES.contains(&words.as_str()) && self.rest_of_brackets() {
+            let what = Rc::from(format!("the property `{words}`"));
+            assertion.property = Property::Unsupported { subjects: vec![process], what };
+            return Some(());
+        }
         let mut chosen = None;
         let mut closed = false;
         if self.eat(Kind::LSquare) {
@@ -185,6 +229,18 @@ impl Parser<'_> {
             }
             "static" => {
                 self.expect(Kind::RSquare, "`]` after the option");
+            }
+            _ if self.rest_of_brackets() => {
+                let what = Rc::from(format!("the option `{words}`"));
+                let subjects = match &assertion.property {
+                    Property::Unsupported { .. } => return Some(()),
+                    Property::Refines { spec, implementation, .. } => vec![*spec, *implementation],
+                    Property::DeadlockFree { process, .. }
+                    | Property::DivergenceFree { process }
+                    | Property::Deterministic { process, .. }
+                    | Property::HasTrace { process, .. } => vec![*process],
+                };
+                assertion.property = Property::Unsupported { subjects, what };
             }
             _ => {
                 self.error(

@@ -348,17 +348,17 @@ fn recovers_at_the_next_declaration() {
 #[test]
 fn unsupported_models_and_properties_are_named() {
     check(
-        "assert P [V= Q\nassert P :[fair]\nassert P :[deadlock free [R]]",
+        "assert P [V= Q\nassert P :[fair [x]]: {a}, 1\nassert P :[deadlock free] :[in haste: 3]\nassert P :[fair\nassert P :[deadlock free [R]]",
         expect![[r#"
             (assert Refines { model: Revivals, spec: ExprId(0), implementation: ExprId(1) })
-            (assert Unsupported { subjects: [ExprId(3)], what: "the semantic model `R`" })
-            error: `fair` is not a property that can be checked
-             --> test.csp:2:12
+            (assert Unsupported { subjects: [ExprId(2)], what: "the property `fair`" })
+            (assert Unsupported { subjects: [ExprId(6)], what: "the option `in haste`" })
+            (assert Unsupported { subjects: [ExprId(8)], what: "the semantic model `R`" })
+            error: expected `]` after the property, found `assert`
+             --> test.csp:5:1
               |
-            2 | assert P :[fair]
-              |            ^^^^
-              |
-              = note: known are: deadlock free, divergence free, livelock free, deterministic, has trace
+            5 | assert P :[deadlock free [R]]
+              | ^^^^^^ not expected here
         "#]],
     );
 }

@@ -182,7 +182,7 @@ fn comprehensions_may_list_nothing() {
 #[test]
 fn assertions_beyond_the_engine_get_no_answer_alone() {
     verdicts(
-        "channel a, x\nexternal failure_watchdog, trace_watchdog\nP = a -> P\nassert P [T= P\nassert P [V= P\nassert P [RD= P\nassert P :[deadlock free [V]]\nassert P :[symmetric]: {a}\nassert failure_watchdog(P, {a}, x) [T= P\nassert WEAK_BUFFER(1, x, {}) [T= P\nassert P :[deadlock free] :[symmetry reduce]: {a}, Bool\nassert P [T= P :[static] :[tau priority over]: {}\nassert P :[has trace [R]]: <a>\nassert P :[deadlock free]",
+        "channel a, x\nexternal failure_watchdog, trace_watchdog\nP = a -> P\nassert P [T= P\nassert P [V= P\nassert P [RD= P\nassert P :[deadlock free [V]]\nassert P :[symmetric]: {a}\nassert failure_watchdog(P, {a}, x) [T= P\nassert WEAK_BUFFER(1, x, {}) [T= P\nassert P :[deadlock free] :[symmetry reduce]: {a}, Bool\nassert P [T= P :[static] :[tau priority over]: {}\nassert P :[has trace [R]]: <a>\nassert P :[fair]: {a}\nassert P [T= P :[in haste]\nassert P :[deadlock free]",
         expect![[r#"
             P [T= P: holds
             P [V= P: holds
@@ -199,6 +199,8 @@ fn assertions_beyond_the_engine_get_no_answer_alone() {
               |
             8 | assert P :[symmetric]: {a}
               | ^^^^^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: known are: deadlock free, divergence free, livelock free, deterministic, has trace
             error: `failure_watchdog` is not supported
              --> test.csp:9:8
               |
@@ -222,6 +224,20 @@ fn assertions_beyond_the_engine_get_no_answer_alone() {
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
                |
                = note: `T`, `F` and `FD` are
+            error: the property `fair` is not supported
+              --> test.csp:14:1
+               |
+            14 | assert P :[fair]: {a}
+               | ^^^^^^^^^^^^^^^^^^^^^
+               |
+               = note: known are: deadlock free, divergence free, livelock free, deterministic, has trace
+            error: the option `in haste` is not supported
+              --> test.csp:15:1
+               |
+            15 | assert P [T= P :[in haste]
+               | ^^^^^^^^^^^^^^^^^^^^^^^^^^
+               |
+               = note: known are: partial order reduce, tau priority, symmetry reduce, static
             P :[deadlock free]: holds
         "#]],
     );
