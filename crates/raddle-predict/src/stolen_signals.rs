@@ -21,12 +21,17 @@ use rustc_hash::FxHashMap;
 
 /// Pairs of signals that are tried.
 const PAIRS_MAX: usize = 32;
+/// Longer traces are left alone: each pair takes a program of its own, and the search begins at the beginning.
+const EVENTS_MAX: usize = 20_000;
 
 /// The signals whose waits are exchanged: the first goes to the wait of the second.
 pub type Exchange = (EventIx, EventIx);
 
 /// Pairs of signals that could have woken the other's waiter.
 pub fn exchanges(events: &[Event], program: &Program, must: &Clocks) -> Vec<Exchange> {
+    if events.len() > EVENTS_MAX {
+        return Vec::new();
+    }
     let conditions = Conditions::of(events);
     // The steps of signals and of the beginnings of waits.
     let mut steps: FxHashMap<EventIx, (ThreadIx, u32)> = FxHashMap::default();

@@ -127,7 +127,7 @@ fn a_long_trace_with_many_waits_needs_no_search() {
         std::env::var("RADDLE_LONG_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(60_000);
     let waits = 100;
     let mut text = String::from("T0|fork(T1)|1\nT0|fork(T2)|2\n");
-    for wait in 0..waits {
+    for _ in 0..waits {
         for step in 0..events / waits / 9 {
             let (lock, var) = (step % 7, step % 13);
             for thread in ["T1", "T2", "T0"] {
@@ -141,7 +141,6 @@ fn a_long_trace_with_many_waits_needs_no_search() {
             "T2|acq(outer)|11\nT2|rel(outer)|12\nT1|acq(outer)|13\nT1|acq(m)|14\nT1|waitbegin(m,m)|15\n",
         );
         text.push_str("T2|acq(m)|16\nT2|notify(m)|17\nT2|rel(m)|18\nT1|wait(m,m)|19\nT1|acq(m)|20\nT1|rel(m)|21\nT1|rel(outer)|22\n");
-        let _ = wait;
     }
     let mut reader = StdReader::new(text.as_bytes(), "t.std", None);
     let trace = MemoryTrace::read(&mut reader).unwrap();

@@ -692,6 +692,10 @@ mod tests {
                     _ => bytes.insert(place, b"|()\n,# T"[rng.below(8) as usize]),
                 }
             }
+            let dialect = InputDialect::ALL[rng.below(5) as usize].1;
+            let mut reader = StdReader::new(bytes.as_slice(), "d", None).with_dialect(dialect);
+            let _ = MemoryTrace::read(&mut reader);
+            assert!(!reader.remarks().is_empty());
             match MemoryTrace::read(&mut StdReader::new(bytes.as_slice(), "m", None)) {
                 Ok(trace) => {
                     fine += 1;

@@ -64,6 +64,46 @@ fn a_trace_that_cannot_be_is_told_to_be_one() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{text}");
     assert!(text.contains("not possible where the trace has them"), "{text}");
+    // With their lines, whatever looks at the trace.
+    for command in [&["predict", "odd.std"][..], &["detect", "odd.std"], &["coverage", "odd.std"]] {
+        let output = run(raddle().args(command).current_dir(folder.path()));
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            text.contains("odd.std: line 2: thread T0 releases lock l, which it does not have"),
+            "{text}"
+        );
+        assert!(
+            text.contains("line 6: thread T0 takes lock l while thread T1 has it since line 4"),
+            "{text}"
+        );
+        assert!(text.contains("STD text as RAPID writes it (recognised)"), "{text}");
+    }
+}
+
+/// The words and the data of the two levels.
+#[test]
+fn a_foreign_trace_is_predicted_soundly_unless_told_otherwise() {
+    // The second read saw the write: with the write still to come it would have seen something else before.
+    let folder = folder(&[("t.std", "T1|w(x)|1\nT2|r(x)|2\nT2|r(x)|3\n")]);
+    let races = |options: &[&str]| {
+        let output =
+            run(raddle().args(["predict", "t.std", "--json"]).args(options).current_dir(folder.path()));
+        let file: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = file["findings"].as_array().unwrap().clone();
+        let sound: Vec<bool> =
+            findings.iter().map(|f| f["basis"]["sound"].as_bool().unwrap_or(false)).collect();
+        (findings.len(), sound)
+    };
+    assert_eq!(races(&[]), (1, vec![true]));
+    assert_eq!(races(&["--sound"]), (1, vec![true]));
+    let (count, mut sound) = races(&["--optimistic"]);
+    sound.sort_unstable();
+    assert_eq!((count, sound), (2, vec![false, true]));
+    // Budgets that are none are refused.
+    let output = run(raddle().args(["predict", "t.std", "--budget", "3h"]).current_dir(folder.path()));
+    assert_eq!(output.status.code(), Some(2));
+    let output = run(raddle().args(["predict", "t.std", "--budget", "1000,2s"]).current_dir(folder.path()));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Hunts in the program, which does something else from its second run on, and returns the notes of what was not confirmed.

@@ -264,7 +264,14 @@ impl Detector for NonProgress {
             Op::Atomic { addr, kind, written, .. } if kind.writes() => {
                 Some(!self.is_new_value(thread, addr.0, written))
             }
-            _ => None,
+            Op::Atomic { .. }
+            | Op::Read { .. }
+            | Op::Write { .. }
+            | Op::Fence { .. }
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Lost { .. }
+            | ops_about!(Sync) => None,
         };
         let busy = &mut self.busy[thread.index()];
         if writes_again == Some(false) || is_progress(&step.event.op) {

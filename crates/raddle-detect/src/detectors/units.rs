@@ -79,7 +79,7 @@ impl Units {
         for owner in self.variables.get_mut(var).open.clone() {
             let unit = &mut self.units[owner.index()];
             let Some(mine) = unit.uses.get(&var).filter(|_| owner != by.thread) else { continue };
-            if (write && (mine.read || mine.written)) || (!write && mine.written) {
+            if mine.written || (write && mine.read) {
                 unit.intrusion.get_or_insert((var, mine.site, by));
             }
         }

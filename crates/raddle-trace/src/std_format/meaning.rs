@@ -4,6 +4,7 @@ use super::dialect::{InputDialect, Waiting};
 use super::{Fault, StdReader};
 use crate::event::{Event, LockFlags, Op};
 use crate::ids::{ObjectId, ThreadIx};
+use crate::ops_about;
 use std::io::Read;
 
 impl<R: Read> StdReader<R> {
@@ -88,7 +89,10 @@ impl<R: Read> StdReader<R> {
                 }
                 op
             }
-            _ => op,
+            ops_about!(
+                Memory, Nothing, Thread, Lock, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal,
+                Channel, Life
+            ) => op,
         }
     }
 
@@ -146,7 +150,6 @@ impl<R: Read> StdReader<R> {
             self.faults.acts_after_join(thread, self.line, &name);
         }
         match *op {
-            Op::Read { .. } | Op::Write { .. } => {}
             Op::Lock { lock, flags } if !flags.rwlock => {
                 self.hold(thread, lock);
                 if let Some((holder, since)) = self.faults.acquire(thread, lock.0, self.line) {
@@ -185,7 +188,15 @@ impl<R: Read> StdReader<R> {
                 self.faults.forked(child, self.line, &name);
             }
             Op::Join { child } => self.faults.joined(child, self.line),
-            _ => {}
+            Op::Start { .. }
+            | Op::JoinFailed { .. }
+            | Op::Detach { .. }
+            | Op::Cancel { .. }
+            | Op::End
+            | ops_about!(
+                Memory, Nothing, Lock, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal,
+                Channel, Life
+            ) => {}
         }
     }
 
@@ -204,14 +215,13 @@ pub(super) fn is_number(name: &[u8]) -> bool {
 pub(super) fn join_wait(batch: &mut [Event], begins: &Event) {
     let Op::WaitBegin { lock: wanted, .. } = begins.op else { return };
     for event in batch.iter_mut().rev() {
-        match &mut event.op {
-            Op::Unlock { lock, flags } if event.thread == begins.thread => {
-                flags.wait |= *lock == wanted;
-                return;
-            }
-            Op::Lock { lock, .. } if *lock == wanted => return,
-            _ if event.thread == begins.thread => return,
-            _ => {}
+        let own = event.thread == begins.thread;
+        if let (Op::Unlock { lock, flags }, true) = (&mut event.op, own) {
+            flags.wait |= *lock == wanted;
+            return;
+        }
+        if own || matches!(event.op, Op::Lock { lock, .. } if lock == wanted) {
+            return;
         }
     }
 }
