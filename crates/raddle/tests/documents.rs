@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Commands that are not run here, by what they contain, and why.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install", "changes the machine; `installing.rs` looks at the package"),
     ("rustup component", "changes the machine"),
@@ -20,6 +20,8 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("./configure", "`build_systems.rs`"),
     ("cmake", "`build_systems.rs`"),
     ("meson", "`build_systems.rs`"),
+    ("make check", "the reader's own tests"),
+    ("./program", "the reader's own program"),
     ("./server", "the reader's own program"),
     ("./queue_test", "the reader's own program"),
     ("./crossed", "the reader's own program"),
