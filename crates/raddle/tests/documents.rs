@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Commands that are not run here, by what they contain, and why.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install", "changes the machine; `installing.rs` looks at the package"),
     ("rustup component", "changes the machine"),
@@ -20,6 +20,8 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("./configure", "`build_systems.rs`"),
     ("cmake", "`build_systems.rs`"),
     ("meson", "`build_systems.rs`"),
+    ("make check", "the reader's own tests"),
+    ("./program", "the reader's own program"),
     ("./server", "the reader's own program"),
     ("./queue_test", "the reader's own program"),
     ("./crossed", "the reader's own program"),
@@ -155,7 +157,7 @@ fn the_readme_names_a_finding_of_the_example() {
         let folder = readers_folder();
         let output = shell(folder.path(), &format!("RADDLE_CC={compiler} raddle -q hunt examples/bank.c"));
         assert_eq!(output.status.code(), Some(1));
-        let output = shell(folder.path(), &format!("raddle replay {id}"));
+        let output = shell(folder.path(), &format!("RADDLE_CC={compiler} raddle replay {id}"));
         assert_eq!(output.status.code(), Some(1), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }

@@ -227,7 +227,7 @@ struct account { int id; int balance; };
 pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
 static struct account account;
 static int total;
-static int *block;
+int *block; // not static: clang would make a variable of the block
 static void both(pthread_mutex_t *first, pthread_mutex_t *second) {
     pthread_mutex_lock(first);
     pthread_mutex_lock(second);
