@@ -7,7 +7,11 @@ static void reader(void) {
     use(*block); // UAF:block:B
 }
 
+static void nothing(void) {}
+
 int main(void) {
+    /* Tools may look at a program from its first thread on. */
+    finish(start(nothing));
     MUST((block = malloc(64)));
     *block = 1;
 #ifdef WRONG

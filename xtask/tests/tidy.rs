@@ -373,6 +373,34 @@ fn exported_functions_are_in_the_list() {
                 }
             }
         }
+        // The library's functions, a line each, and those with a format: two names in a line.
+        for block in text.split("\nlibrary! {\n").skip(1) {
+            let block = block.split("\n}").next().unwrap_or("");
+            for line in block.lines().filter(|line| line.starts_with("    ") && !line.starts_with("     ")) {
+                let Some((name, _)) = line.trim().split_once('(') else { continue };
+                if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+                    continue;
+                }
+                seen += 1;
+                if !listed.contains(&name) {
+                    missing.push(format!("{}: {name}", shown(&path)));
+                }
+            }
+        }
+        for start in ["\nprinting! {\n", "\nscanning! {\n"] {
+            for line in
+                text.split(start).skip(1).flat_map(|block| block.lines().take_while(|line| *line != "}"))
+            {
+                let names = line.trim().split_once('(').zip(line.split(") ").nth(1));
+                let Some(((first, _), rest)) = names else { continue };
+                for name in [first, rest.split('(').next().unwrap_or("")] {
+                    seen += 1;
+                    if !listed.contains(&name) {
+                        missing.push(format!("{}: {name}", shown(&path)));
+                    }
+                }
+            }
+        }
         for name in text.split("\nstand_in! {\n").skip(1).flat_map(|block| {
             block.lines().map_while(|line| line.trim().strip_suffix(';')?.split(' ').next())
         }) {

@@ -430,7 +430,7 @@ impl VaList {
     const GENERAL_END: u32 = 48;
     const FLOATING_END: u32 = 176;
 
-    fn from_stack(&mut self, bytes: usize) -> usize {
+    fn take_from_stack(&mut self, bytes: usize) -> usize {
         let at = self.stack;
         self.stack += bytes;
         at
@@ -445,7 +445,7 @@ impl VaList {
             self.general += 8;
             self.save + self.general as usize - 8
         } else {
-            self.from_stack(8)
+            self.take_from_stack(8)
         };
         // SAFETY: by contract.
         unsafe { *(at as *const usize) }
@@ -456,7 +456,7 @@ impl VaList {
         if self.floating < VaList::FLOATING_END {
             self.floating += 16;
         } else {
-            self.from_stack(8);
+            self.take_from_stack(8);
         }
     }
 

@@ -22,23 +22,24 @@ pub fn touch(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64)
     if !is_object || !thread.access.are_enabled() {
         return;
     }
-    let is_lock = op.object_kind() == ObjectKind::Lock;
-    let (aux, flags) = match op.effect() {
-        Effect::Creates | Effect::Destroys => (LIBRARY | WRITE, 0),
-        _ if is_lock && argument & (bits::NESTED | bits::WAIT) != 0 => return,
+    let effect = op.effect();
+    let part = op.object_kind() == ObjectKind::Lock && argument & (bits::NESTED | bits::WAIT) != 0;
+    let lives = matches!(effect, Effect::Creates | Effect::Destroys);
+    let used = matches!(
+        effect,
         Effect::Locks
-        | Effect::LocksShared
-        | Effect::Unlocks
-        | Effect::Takes
-        | Effect::Gives
-        | Effect::Enters
-        | Effect::Signals
-        | Effect::SignalsAll
-            if op.outcome() == Outcome::Done =>
-        {
-            (LIBRARY, READ | ATOMIC)
-        }
-        _ => return,
+            | Effect::LocksShared
+            | Effect::Unlocks
+            | Effect::Takes
+            | Effect::Gives
+            | Effect::Enters
+            | Effect::Signals
+            | Effect::SignalsAll
+    );
+    let (aux, flags) = match () {
+        () if lives => (LIBRARY | WRITE, 0),
+        () if used && !part && op.outcome() == Outcome::Done => (LIBRARY, READ | ATOMIC),
+        () => return,
     };
     cells::access(thread, pc, aux, object, 1 << (object & 7), flags);
 }
