@@ -4,6 +4,7 @@
 pub mod explain;
 pub mod listing;
 pub mod markdown;
+pub mod pace;
 pub mod page;
 pub mod picture;
 pub mod sources;

@@ -23,6 +23,11 @@ pub fn share_tables() {
     ALWAYS_SHARED.store(true, Ordering::Relaxed);
 }
 
+/// Are there tables that a forked process would share?
+pub fn shares_tables() -> bool {
+    shared().next().is_some()
+}
+
 fn shared() -> impl Iterator<Item = (usize, usize)> {
     let read = |(start, bytes): &(AtomicUsize, AtomicUsize)| {
         (start.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed))

@@ -8,7 +8,7 @@ use crate::steer::server;
 use crate::{arena, interpose, message, real, run, shadow, standalone, steer, thread, threads};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
-use raddle_wire::region::{ENV_REGION, Header, option, state};
+use raddle_wire::region::{ENV_REGION, Header, option, state, steer as steering};
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
@@ -58,6 +58,7 @@ fn attach(path: &core::ffi::CStr) {
     server::serve(header, || {
         interpose::mutex::rehearse();
         interpose::create::rehearse();
+        interpose::allocator::rehearse();
     });
     configure(header);
     header.state.store(state::RUNNING, Ordering::Release);
@@ -67,6 +68,13 @@ fn attach(path: &core::ffi::CStr) {
 fn prepare(header: &'static Header) {
     interpose::system::find_all();
     interpose::layout::check();
+    if matches!(header.steer, steering::CONTROL | steering::REPLAY)
+        && header.options & option::ONE_AT_A_TIME != 0
+    {
+        // Threads that run one at a time do not get in each other's way, and a heap of its own for each is 64 MiB of address space.
+        // SAFETY: sets a number.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
     if header.processor != 0 {
         real::stay_on(header.processor - 1);
     }
@@ -93,12 +101,14 @@ fn configure(header: &'static Header) {
     if header.options & option::STABLE_MEMORY != 0 {
         interpose::stable::start();
     }
-    steer::adopt_main(main);
     crate::crash::start(header);
-    threads::begin(main);
     interpose::process::prepare_for_forks();
     // SAFETY: registers a C function.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
+    // From here on everything may differ from run to run.
+    steer::kept::worker::remember();
+    steer::adopt_main(main);
+    threads::begin(main);
 }
 
 unsafe extern "C" {
@@ -116,7 +126,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
         crate::observe::sync(thread, 0, raddle_wire::SyncOp::ProcessExit, status as usize, 0);
     }
     crate::detect::finish();
-    if header.server.wanted != 0 {
+    if header.server.wanted != 0 && !steer::kept::on() {
         steer::warm::tell();
     }
     header.exit_status.store(status, Ordering::Relaxed);

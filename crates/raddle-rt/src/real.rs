@@ -157,31 +157,42 @@ pub unsafe fn syscall(n: libc::c_long, arguments: [usize; 6]) -> isize {
     unsafe { arch::syscall6(n as usize, arguments) }
 }
 
+/// As [`syscall`], for the runtime's own needs: in a worker that keeps its process between runs, all others are looked at
+/// (`steer::kept`). For calls that leave no trace in the kernel, or whose trace is known there.
+///
+/// # Safety
+/// As the system call asks.
+#[inline]
+pub unsafe fn own_syscall(n: libc::c_long, arguments: [usize; 6]) -> isize {
+    // SAFETY: by contract.
+    unsafe { arch::own_syscall6(n as usize, arguments) }
+}
+
 pub fn yield_now() {
     // SAFETY: no arguments.
-    unsafe { syscall(libc::SYS_sched_yield, [0; 6]) };
+    unsafe { own_syscall(libc::SYS_sched_yield, [0; 6]) };
 }
 
 pub fn gettid() -> u32 {
     // SAFETY: no arguments.
-    unsafe { syscall(libc::SYS_gettid, [0; 6]) as u32 }
+    unsafe { own_syscall(libc::SYS_gettid, [0; 6]) as u32 }
 }
 
 pub fn getpid() -> u32 {
     // SAFETY: no arguments.
-    unsafe { syscall(libc::SYS_getpid, [0; 6]) as u32 }
+    unsafe { own_syscall(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
 pub fn exit_group(status: i32) -> ! {
     loop {
         // SAFETY: does not return.
-        unsafe { syscall(libc::SYS_exit_group, [status as usize, 0, 0, 0, 0, 0]) };
+        unsafe { own_syscall(libc::SYS_exit_group, [status as usize, 0, 0, 0, 0, 0]) };
     }
 }
 
 pub fn write_stderr(bytes: &[u8]) {
     // SAFETY: the buffer is valid for its length.
-    unsafe { syscall(libc::SYS_write, [2, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
+    unsafe { own_syscall(libc::SYS_write, [2, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
 }
 
 /// Milliseconds on a clock that only goes forward.
@@ -189,7 +200,7 @@ pub fn now_ms() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the timespec is valid for the call.
     unsafe {
-        syscall(
+        own_syscall(
             libc::SYS_clock_gettime,
             [libc::CLOCK_MONOTONIC as usize, &raw mut time as usize, 0, 0, 0, 0],
         );
@@ -203,7 +214,7 @@ pub fn sleep_us(microseconds: u64) {
         tv_nsec: (microseconds % 1_000_000 * 1000) as i64,
     };
     // SAFETY: the timespec is valid for the call.
-    unsafe { syscall(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
+    unsafe { own_syscall(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
 }
 
 /// Waits while `word` holds `value`, at most `timeout_us` (none: for ever). The word may be shared between processes.
@@ -215,13 +226,13 @@ pub fn futex_wait(word: &AtomicU32, value: u32, timeout_us: Option<u64>) {
     let time = time.as_ref().map_or(0, |time| core::ptr::from_ref(time) as usize);
     let word = core::ptr::from_ref(word) as usize;
     // SAFETY: word and timespec are valid for the call.
-    unsafe { syscall(libc::SYS_futex, [word, libc::FUTEX_WAIT as usize, value as usize, time, 0, 0]) };
+    unsafe { own_syscall(libc::SYS_futex, [word, libc::FUTEX_WAIT as usize, value as usize, time, 0, 0]) };
 }
 
 pub fn futex_wake(word: &AtomicU32, count: u32) {
     let word = core::ptr::from_ref(word) as usize;
     // SAFETY: the word is valid.
-    unsafe { syscall(libc::SYS_futex, [word, libc::FUTEX_WAKE as usize, count as usize, 0, 0, 0]) };
+    unsafe { own_syscall(libc::SYS_futex, [word, libc::FUTEX_WAKE as usize, count as usize, 0, 0, 0]) };
 }
 
 /// As [`futex_wait`], for a word that only this process uses.
@@ -233,14 +244,14 @@ pub fn futex_wait_private(word: &AtomicU32, value: u32, timeout_us: u64) {
     let op = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
     let word = core::ptr::from_ref(word) as usize;
     // SAFETY: word and timespec are valid for the call.
-    unsafe { syscall(libc::SYS_futex, [word, op, value as usize, &raw const time as usize, 0, 0]) };
+    unsafe { own_syscall(libc::SYS_futex, [word, op, value as usize, &raw const time as usize, 0, 0]) };
 }
 
 /// Wakes the one thread that waits for a word of this process.
 pub fn futex_wake_private(word: &AtomicU32) {
     let op = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     // SAFETY: the word is valid.
-    unsafe { syscall(libc::SYS_futex, [core::ptr::from_ref(word) as usize, op, 1, 0, 0, 0]) };
+    unsafe { own_syscall(libc::SYS_futex, [core::ptr::from_ref(word) as usize, op, 1, 0, 0, 0]) };
 }
 
 /// Keeps the calling thread, and all that it creates, on one processor. A machine that refuses is slower, nothing worse.

@@ -38,7 +38,8 @@ pub fn adopt_main() -> Option<&'static Thread> {
 
 /// The calling thread becomes `thread`, and its first event is written.
 pub fn begin(thread: &'static Thread) {
-    thread.life.os_tid.store(real::gettid(), Ordering::Relaxed);
+    let number = if steer::kept::on() { steer::kept::fiber::number() } else { real::gettid() };
+    thread.life.os_tid.store(number, Ordering::Relaxed);
     alternate_stack::adopt(thread);
     thread.access.begin(shadow::base(), thread.index());
     thread.set_observed(true);
@@ -84,6 +85,9 @@ unsafe extern "C" fn end_destructor(value: *mut c_void) {
         return;
     }
     end(this);
+    if steer::kept::on() {
+        steer::kept::fiber::depart();
+    }
 }
 
 fn end(thread: &'static Thread) {

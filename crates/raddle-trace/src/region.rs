@@ -42,6 +42,8 @@ pub struct RegionConfig {
     pub processor: Option<u32>,
     /// The program is to become a fork server.
     pub server: bool,
+    /// How the fork server makes its runs: one of [`raddle_wire::server::mode`].
+    pub server_mode: u32,
     /// Most bytes of the journal of turns; 0: none is wanted. Only what is written costs memory.
     pub journal_max: u64,
     /// Bit n: a demo leaves out function n of [`raddle_wire::calls`].
@@ -68,6 +70,7 @@ impl Default for RegionConfig {
             blob: Vec::new(),
             processor: None,
             server: false,
+            server_mode: 0,
             journal_max: 0,
             calls_left_out: 0,
             repeated_run_ms: 0,
@@ -119,6 +122,7 @@ impl Region {
         header.parameters = config.parameters;
         header.processor = config.processor.map_or(0, |processor| processor + 1);
         header.server.wanted = u32::from(config.server);
+        header.server.mode = config.server_mode;
         header.journal_max = config.journal_max;
         header.calls_left_out = config.calls_left_out;
         header.repeated_run_ms = config.repeated_run_ms;

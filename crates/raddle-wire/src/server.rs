@@ -36,6 +36,53 @@ pub mod server_state {
     pub const REFUSED: u32 = 2;
 }
 
+/// Values of [`ServerBlock::mode`]: how runs are made.
+pub mod mode {
+    /// As fast as the program allows.
+    pub const AUTO: u32 = 0;
+    /// Each in a forked child.
+    pub const FORK: u32 = 1;
+    /// In a worker that keeps its process, however many runs have to be repeated in forked children.
+    pub const FIBERS: u32 = 2;
+}
+
+/// Values of [`ServerBlock::kept_state`]: is there a worker that keeps its process between runs?
+pub mod kept_state {
+    /// No, for the reason that stands beside it.
+    pub const OFF: u32 = 0;
+    /// Its runs are compared with those of forked children.
+    pub const COMPARED: u32 = 1;
+    /// It makes the runs.
+    pub const ON: u32 = 2;
+}
+
+/// Values of [`ServerBlock::kept_reason`]: why not, or why a run was repeated in a forked child.
+pub mod kept_reason {
+    pub const NONE: u32 = 0;
+    /// Nobody asked for it.
+    pub const NOT_WANTED: u32 = 1;
+    /// More than one thread may run at a time.
+    pub const STRATEGY: u32 = 2;
+    /// The run is watched, or its memory is laid out by the runtime.
+    pub const OPTIONS: u32 = 3;
+    /// The system or the C library has not what is needed.
+    pub const SYSTEM: u32 = 4;
+    /// A system call; the detail is its number.
+    pub const CALL: u32 = 5;
+    /// More threads than there are; the detail says how many that is.
+    pub const THREADS: u32 = 6;
+    /// A thread with a stack or a scheduling policy of its own.
+    pub const ATTRIBUTES: u32 = 7;
+    /// Nobody could go on.
+    pub const NOBODY: u32 = 8;
+    /// The worker was ended, or ended by itself.
+    pub const GONE: u32 = 9;
+    /// A run was not what it was in a forked child: an error of Raddle's. The detail is the seed.
+    pub const DISAGREED: u32 = 10;
+    /// Memory was not what it was before the run: an error of Raddle's. The detail is the address of the page.
+    pub const MEMORY: u32 = 11;
+}
+
 #[repr(C)]
 #[derive(Debug)]
 pub struct ServerBlock {
@@ -54,6 +101,16 @@ pub struct ServerBlock {
     pub child: AtomicU32,
     /// One more than the number of a run that `raddle` ended because it took too long.
     pub ended: AtomicU32,
+    /// Written before the program starts: one of [`mode`].
+    pub mode: u32,
+    /// One of [`kept_state`], and why.
+    pub kept_state: AtomicU32,
+    pub kept_reason: AtomicU32,
+    /// How many runs of such a worker were repeated in a forked child.
+    pub repeated: AtomicU32,
+    pub kept_detail: AtomicU64,
+    /// Runs of such workers whose results were published.
+    pub kept_runs: AtomicU64,
 }
 
 impl ServerBlock {
@@ -69,6 +126,12 @@ impl ServerBlock {
             stride: AtomicU64::new(1),
             child: AtomicU32::new(0),
             ended: AtomicU32::new(0),
+            mode: mode::AUTO,
+            kept_state: AtomicU32::new(kept_state::OFF),
+            kept_reason: AtomicU32::new(kept_reason::NONE),
+            repeated: AtomicU32::new(0),
+            kept_detail: AtomicU64::new(0),
+            kept_runs: AtomicU64::new(0),
         }
     }
 }

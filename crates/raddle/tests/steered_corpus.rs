@@ -9,6 +9,8 @@ use xtask::corpus::steered::{self, Check};
 use xtask::corpus::{known_failures, manifest};
 
 const RUNS: u32 = 4;
+/// Enough for a kept process to be compared, trusted, and left to itself for a while.
+const MODE_RUNS: u32 = 60;
 const EVERY: usize = 6;
 /// Cases that once fell short: handles that hash differently, cancellation, clocks, a first thread that ends first, freed
 /// memory, waiting for children, random bytes, signals.
@@ -39,7 +41,7 @@ fn trials() -> anyhow::Result<Vec<Trial>> {
     let asked = std::env::var("RADDLE_TEST_CASES").ok().and_then(|n| n.parse().ok());
     let runs = asked.unwrap_or(RUNS);
     let mut trials = Vec::new();
-    for check in [Check::Determinism(runs), Check::Replay(runs)] {
+    for check in [Check::Determinism(runs), Check::Replay(runs), Check::Modes(runs.max(MODE_RUNS))] {
         let known = known_failures(&runner.corpus, check.tool())?;
         let cases = manifest::all(&runner.corpus)?;
         let cases = cases.into_iter().filter(|case| !case.slow && check.applies(case));
@@ -48,7 +50,7 @@ fn trials() -> anyhow::Result<Vec<Trial>> {
             let due = match check {
                 _ if asked.is_some() => true,
                 _ if ONCE_FAILED.contains(&(check.tool(), &case.name)) => true,
-                Check::Determinism(_) => sampled,
+                Check::Determinism(_) | Check::Modes(_) => sampled,
                 // What is there for replays is always replayed.
                 Check::Replay(_) => case.name.starts_with("replay/"),
             };

@@ -28,6 +28,7 @@
 
 mod csp;
 mod detect;
+mod explore;
 mod measure;
 #[path = "run.rs"]
 mod online;
@@ -51,6 +52,7 @@ type Run = fn(&Bench) -> anyhow::Result<Outcome>;
 const GROUPS: &[(&str, Run)] = &[
     ("csp", csp::run),
     ("detect", detect::run),
+    ("explore", explore::run),
     ("predict", predict::run),
     ("record", record::run),
     ("run", online::run),

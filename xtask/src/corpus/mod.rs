@@ -40,6 +40,10 @@ pub struct Args {
     /// Instead: record a demo of each case under `queue` and `random`, and see that so many replays are the same.
     #[arg(long, value_name = "N", conflicts_with = "half")]
     replay: Option<u32>,
+    /// Instead: explore each case with so many seeds in kept processes and in forked ones, and see that they agree in schedules,
+    /// outcomes and output.
+    #[arg(long, value_name = "N", conflicts_with_all = ["half", "determinism", "replay", "evidence"])]
+    modes: Option<u32>,
     /// Instead: hunt in and explore each case in which something can be confirmed, with gcc and clang, and see that so many replays
     /// from the store show every confirmed finding, also from a folder that was moved.
     #[arg(long, value_name = "N", conflicts_with_all = ["half", "determinism", "replay"])]
@@ -164,7 +168,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// What is asked of steered runs, if anything is.
 fn steered_check(args: &Args) -> Option<steered::Check> {
     let determinism = args.determinism.map(steered::Check::Determinism);
-    determinism.or(args.replay.map(steered::Check::Replay))
+    let modes = args.modes.map(steered::Check::Modes);
+    determinism.or(args.replay.map(steered::Check::Replay)).or(modes)
 }
 
 fn run_evidence(

@@ -32,6 +32,8 @@ pub enum Check {
     Determinism(u32),
     /// So many replays of a demo are the same.
     Replay(u32),
+    /// So many runs, each with another seed, are the same in kept processes and in forked ones.
+    Modes(u32),
 }
 
 impl Check {
@@ -40,6 +42,7 @@ impl Check {
         match self {
             Check::Determinism(_) => "determinism",
             Check::Replay(_) => "replay",
+            Check::Modes(_) => "modes",
         }
     }
 
@@ -66,6 +69,7 @@ pub fn check(runner: &Runner, case: &Case, check: Check) -> anyhow::Result<()> {
             }
             Ok(())
         }
+        Check::Modes(runs) => modes(runner, case, &folder, runs).map(|_| ()),
         Check::Replay(runs) => {
             for strategy in RECORDED {
                 replay(runner, case, &folder, strategy, runs).with_context(|| strategy.to_owned())?;
@@ -192,6 +196,36 @@ fn explore(
         bail!("the runs did not end: {}", outcome["ending"]);
     }
     Ok(serde_json::json!([outcome["ending"], outcome["stdout"]]))
+}
+
+/// Runs with as many seeds in kept processes and in forked ones: schedules, outcomes and outputs are the same. Returns what
+/// Raddle says about the mode.
+fn modes(runner: &Runner, case: &Case, folder: &Path, runs: u32) -> anyhow::Result<String> {
+    let explore = |mode: &str| -> anyhow::Result<(Value, String)> {
+        let mut command = Command::new(&runner.raddle);
+        command.current_dir(folder).env("LD_LIBRARY_PATH", ".");
+        command.args(["explore", "--json", "--no-schedules", "--workers", "1", "--mode", mode, "--runs"]);
+        command.arg(runs.to_string()).args(["--timeout", RUN_SECONDS, "--", "./program"]).args(&case.args);
+        let ran = runner.limited(command, case)?;
+        let json: Value = serde_json::from_slice(&ran.stdout).context("raddle explore --json")?;
+        let said = String::from_utf8_lossy(&ran.stderr);
+        let line = said.lines().find(|line| line.contains("raddle: mode ")).unwrap_or_default().to_owned();
+        Ok((json["exploration"].clone(), line))
+    };
+    let (kept, line) = explore("fibers")?;
+    if line.contains("bug in raddle") {
+        bail!("{line}");
+    }
+    let (forked, _) = explore("fork")?;
+    if kept != forked {
+        // What the system decides differs between forked runs as well.
+        if explore("fork")?.0 != forked {
+            return Ok(format!("{line} (forked runs differ among themselves)"));
+        }
+        bail!("kept: {kept}\nforked: {forked}\n{line}");
+    }
+    println!("{}: {line}", case.name);
+    Ok(line)
 }
 
 /// The synchronisation events of a recorded run.

@@ -70,6 +70,73 @@ pub unsafe fn syscall6(n: usize, a: [usize; 6]) -> isize {
     result
 }
 
+// System calls that the runtime makes for itself go through one place. A worker that keeps its process between runs has the kernel
+// hand it every system call made anywhere else (`steer::kept::calls`). Behind it is the return from a handler of signals, for the
+// same reason.
+global_asm!(
+    ".text",
+    ".p2align 4",
+    ".hidden raddle_gate",
+    ".globl raddle_gate",
+    ".type raddle_gate,@function",
+    "raddle_gate:",
+    ".cfi_startproc",
+    "syscall",
+    "ret",
+    ".cfi_endproc",
+    ".size raddle_gate, .-raddle_gate",
+    ".hidden raddle_gate_return",
+    ".globl raddle_gate_return",
+    ".type raddle_gate_return,@function",
+    "raddle_gate_return:",
+    "mov eax, 15",
+    "syscall",
+    "ud2",
+    ".size raddle_gate_return, .-raddle_gate_return",
+    ".hidden raddle_gate_end",
+    ".globl raddle_gate_end",
+    "raddle_gate_end:",
+);
+
+unsafe extern "C" {
+    fn raddle_gate();
+    fn raddle_gate_return();
+    fn raddle_gate_end();
+}
+
+/// Where the runtime's own system calls are made: start and length of the code.
+pub fn gate() -> (usize, usize) {
+    let start = raddle_gate as *const () as usize;
+    (start, raddle_gate_end as *const () as usize - start)
+}
+
+/// The address that a handler of signals returns to.
+pub fn gate_return() -> usize {
+    raddle_gate_return as *const () as usize
+}
+
+/// As [`syscall6`], through the gate.
+///
+/// # Safety
+/// As the system call asks.
+#[inline]
+pub unsafe fn own_syscall6(n: usize, a: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: as for `syscall6`; the call pushes one word, for which the compiler leaves room.
+    unsafe {
+        asm!(
+            "call {gate}",
+            gate = sym raddle_gate,
+            inlateout("rax") n as isize => result,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            lateout("rcx") _, lateout("r11") _,
+        );
+    }
+    result
+}
+
+pub mod fiber;
+
 pub fn pause() {
     core::hint::spin_loop();
 }

@@ -69,7 +69,11 @@ fn cover(signal: c_int) {
     ours.sa_sigaction = arch::crash_entry as *const () as usize;
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: the set is valid; nothing else is handled while a crash is told.
-    unsafe { libc::sigfillset(&mut ours.sa_mask) };
+    unsafe {
+        libc::sigfillset(&mut ours.sa_mask);
+        // By which a worker that keeps its process sees system calls.
+        libc::sigdelset(&mut ours.sa_mask, libc::SIGSYS);
+    }
     // SAFETY: a handler that takes these arguments.
     unsafe { real_sigaction(signal, &ours, core::ptr::null_mut()) };
 }
@@ -102,6 +106,7 @@ pub unsafe fn disguise(signal: c_int, old: *mut libc::sigaction) {
 /// # Safety
 /// Called from the handler, with what the kernel passed to it.
 pub unsafe fn die(signal: c_int, info: *const libc::siginfo_t, context: *mut libc::ucontext_t) {
+    crate::steer::kept::end_run(signal as u32);
     /// The kernel's own form of an action.
     #[repr(C)]
     struct Action {
@@ -115,17 +120,17 @@ pub unsafe fn die(signal: c_int, info: *const libc::siginfo_t, context: *mut lib
     // SAFETY: valid structures. The mask that comes back when the handler returns may hold the signal: it may have arrived in a
     // `sigsuspend`, which lets it through for a while.
     unsafe {
-        real::syscall(
+        real::own_syscall(
             libc::SYS_rt_sigaction,
             [signal as usize, &raw const default as usize, 0, size_of::<u64>(), 0, 0],
         );
         *(&raw mut (*context).uc_sigmask).cast::<u64>() &= !(1 << (signal - 1));
-        let sent = real::syscall(
+        let sent = real::own_syscall(
             libc::SYS_rt_tgsigqueueinfo,
             [process, thread, signal as usize, info as usize, 0, 0],
         );
         if sent != 0 {
-            real::syscall(libc::SYS_tgkill, [process, thread, signal as usize, 0, 0, 0]);
+            real::own_syscall(libc::SYS_tgkill, [process, thread, signal as usize, 0, 0, 0]);
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn read(from: usize, into: &mut [u8]) -> usize {
         let remote = Piece { start, bytes };
         // SAFETY: the kernel writes into the buffer alone, and no more than its length.
         let copied = unsafe {
-            real::syscall(
+            real::own_syscall(
                 libc::SYS_process_vm_readv,
                 [real::getpid() as usize, &raw const local as usize, 1, &raw const remote as usize, 1, 0],
             )

@@ -67,13 +67,14 @@ fn call_of(tid: u32) -> Option<(u32, u64)> {
     // SAFETY: the path is a C string, the buffer is valid for its length, the descriptor is closed again.
     let bytes = unsafe {
         let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-        let file = real::syscall(
+        let file = real::own_syscall(
             libc::SYS_openat,
             [libc::AT_FDCWD as usize, path.bytes.as_ptr() as usize, flags, 0, 0, 0],
         );
         let file = usize::try_from(file).ok()?;
-        let bytes = real::syscall(libc::SYS_read, [file, line.as_mut_ptr() as usize, line.len(), 0, 0, 0]);
-        real::syscall(libc::SYS_close, [file, 0, 0, 0, 0, 0]);
+        let bytes =
+            real::own_syscall(libc::SYS_read, [file, line.as_mut_ptr() as usize, line.len(), 0, 0, 0]);
+        real::own_syscall(libc::SYS_close, [file, 0, 0, 0, 0, 0]);
         usize::try_from(bytes).ok()?
     };
     // A number, six arguments, stack pointer and program counter; or the word "running".

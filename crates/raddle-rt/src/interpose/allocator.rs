@@ -131,6 +131,13 @@ extern "C" fn do_posix_memalign(out: *mut *mut c_void, align: usize, bytes: usiz
     0
 }
 
+/// Has glibc's allocator get its first memory from the system: a fork server does this once instead of every run.
+pub fn rehearse() {
+    const BYTES: usize = 2_000;
+    // SAFETY: allocated and released at once. It is larger than what threads keep for themselves, so it goes back where it was.
+    unsafe { real::__libc_free(real::__libc_malloc(BYTES)) };
+}
+
 export_with_pc! {
     malloc => do_malloc;
     malloc_usable_size => do_usable_size;

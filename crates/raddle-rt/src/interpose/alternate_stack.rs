@@ -21,7 +21,7 @@ mod c {
 fn set(stack: &libc::stack_t, old: &mut libc::stack_t) -> bool {
     let [new, old] = [core::ptr::from_ref(stack) as usize, core::ptr::from_mut(old) as usize];
     // SAFETY: both structures are valid for the call.
-    unsafe { real::syscall(libc::SYS_sigaltstack, [new, old, 0, 0, 0, 0]) == 0 }
+    unsafe { real::own_syscall(libc::SYS_sigaltstack, [new, old, 0, 0, 0, 0]) == 0 }
 }
 
 const NONE: libc::stack_t =

@@ -129,9 +129,16 @@ fn create_observed(
     }
     let mut own = Stack::take(attr);
     let attr = own.as_ref().map_or(attr, Stack::attributes);
+    let start = core::ptr::from_ref(block).cast_mut().cast();
     // SAFETY: `enter` calls the program's routine with its argument.
-    let result =
-        unsafe { c::pthread_create(handle, attr, enter, core::ptr::from_ref(block).cast_mut().cast()) };
+    let result = unsafe {
+        if steer::kept::on() {
+            handle.write(steer::kept::fiber::create(attr, enter, start));
+            0
+        } else {
+            c::pthread_create(handle, attr, enter, start)
+        }
+    };
     if let Some(own) = &mut own {
         own.forget();
         block.life.own_stack.set((own.start, own.bytes));
@@ -154,7 +161,9 @@ fn create_observed(
     // The new thread waits for exactly this store.
     let phase_word = &block.life.phase;
     phase_word.store(running, Ordering::Release);
-    real::futex_wake(phase_word, 1);
+    if !steer::kept::on() {
+        real::futex_wake(phase_word, 1);
+    }
     0
 }
 
@@ -187,6 +196,24 @@ fn join_with(
     status
 }
 
+/// Waits for a thread that has done its last visible operation, or for what stands for it in a worker that keeps its process.
+///
+/// # Safety
+/// As `pthread_join`.
+unsafe fn wait_for_end(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    if steer::kept::on()
+        && let Some(returned) = steer::kept::fiber::result_of(handle)
+    {
+        // SAFETY: the program passes a valid place or null.
+        if let Some(result) = unsafe { result.as_mut() } {
+            *result = returned;
+        }
+        return 0;
+    }
+    // SAFETY: by contract.
+    unsafe { c::pthread_join(handle, result) }
+}
+
 /// The joined thread has done its last visible operation; what is left of it takes no decision.
 fn join_steered(
     thread: &Thread,
@@ -203,7 +230,7 @@ fn join_steered(
             return None;
         }
         // SAFETY: as the program asks.
-        let status = unsafe { c::pthread_join(handle, result) };
+        let status = unsafe { wait_for_end(handle, result) };
         if status == 0 {
             detect::join(thread, ended);
             let (start, bytes) = ended.map_or((0, 0), |ended| ended.life.own_stack.get());

@@ -91,5 +91,6 @@ fn end_run() -> ! {
     if debugger::on() {
         debugger::stop();
     }
+    super::kept::end_with_exit(raddle_wire::region::OUTCOME_STATUS);
     real::exit_group(raddle_wire::region::OUTCOME_STATUS)
 }

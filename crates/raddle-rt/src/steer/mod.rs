@@ -21,6 +21,7 @@ mod conclusion;
 pub mod debugger;
 pub mod dice;
 pub mod journal;
+pub mod kept;
 pub mod noise;
 mod objects;
 mod profile;

@@ -163,6 +163,10 @@ impl Drop for Held {
         }
         // SAFETY: dropped once, here.
         unsafe { ManuallyDrop::drop(&mut self.guard) };
+        if super::kept::on() {
+            // They look when it is their turn on the processor.
+            return;
+        }
         for ix in asleep.into_iter().filter(|ix| !ix.is_nobody()) {
             real::futex_wake_private(&station(ix).grant);
         }
@@ -330,6 +334,9 @@ fn register(sched: &mut Sched<'static>, thread: &Thread) {
 
 /// The thread goes into a system call that waits for the outside world: others go on.
 pub fn leave(thread: &Thread) {
+    if super::kept::on() {
+        super::kept::repeat(raddle_wire::server::kept_reason::NOBODY, 1);
+    }
     lock().leave(thread.place(), &World);
 }
 

@@ -14,6 +14,8 @@
 //! The standard output is a file that belongs to `raddle`. Its offset is shared by server and children: after a run it
 //! tells how much was printed.
 
+use super::kept::Digest;
+use super::kept::keeper::Keeper;
 use super::warm;
 use crate::{message, real, real_fn};
 use core::ffi::c_int;
@@ -30,9 +32,9 @@ real_fn! {
 }
 
 /// How long the server waits at a time before it checks that `raddle` still lives.
-const WAIT_US: u64 = 500_000;
+pub const WAIT_US: u64 = 500_000;
 
-/// If a server is wanted: serves until `raddle` is done, and returns only in children, one for each run.
+/// If a server is wanted: serves until `raddle` is done, and returns only in children, one for each run, and in workers.
 /// `rehearse` does beforehand what the C library does only once in a process.
 pub fn serve(header: &'static Header, rehearse: fn()) {
     let server = &header.server;
@@ -46,6 +48,7 @@ pub fn serve(header: &'static Header, rehearse: fn()) {
     }
     no_core_files();
     rehearse();
+    let mut keeper = Keeper::new(header);
     warm::prepare();
     let modules = header.modules.load(Ordering::Relaxed);
     server.state.store(server_state::SERVING, Ordering::Release);
@@ -53,35 +56,63 @@ pub fn serve(header: &'static Header, rehearse: fn()) {
     let mut run: u32 = 0;
     loop {
         wait_for_request(header, run);
-        reset(header, modules);
-        // SAFETY: the process has one thread, and the child goes on as the program would.
-        let child = unsafe { fork() };
-        if child == 0 {
-            if !crate::arena::renew() {
-                message::fatal(format_args!(
-                    "the fork server cannot map new tables for a run: too little memory"
-                ));
+        if keeper.is_trusted() {
+            let Some(gone_on) = keeper.serve(run, modules) else { return };
+            run = gone_on.run;
+            if !gone_on.repeats {
+                continue;
             }
-            warm::populate(core::ptr::from_ref(header) as usize);
-            die_with_server();
-            header.claimed_pid.store(real::getpid(), Ordering::Release);
-            return;
+            // The worker may be gone because everything is over.
+            wait_for_request(header, run);
         }
-        if child < 0 {
-            message::fatal(format_args!(
-                "the fork server cannot fork: too many processes, or too little memory"
-            ));
+        let Some(mut status) = fork_run(header, modules) else { return };
+        if keeper.compares() {
+            let forked = digest(header, status);
+            let Some(agrees) = keeper.compare(forked, run, modules) else { return };
+            if !agrees {
+                let Some(again) = fork_run(header, modules) else { return };
+                status = again;
+            }
         }
-        server.child.store(child as u32, Ordering::Release);
-        let status = wait(child);
-        server.child.store(0, Ordering::Release);
-        warm::learn();
         publish(header, run, status);
         run = run.wrapping_add(1);
     }
 }
 
-fn wait_for_request(header: &Header, run: u32) {
+/// One run in a forked child: how it ended. `None`: this is the child.
+fn fork_run(header: &'static Header, modules: u32) -> Option<u32> {
+    let server = &header.server;
+    reset(header, modules);
+    // SAFETY: the process has one thread, and the child goes on as the program would.
+    let child = unsafe { fork() };
+    if child == 0 {
+        become_child(header);
+        warm::populate(core::ptr::from_ref(header) as usize);
+        return None;
+    }
+    if child < 0 {
+        cannot_fork();
+    }
+    server.child.store(child as u32, Ordering::Release);
+    let status = wait(child);
+    server.child.store(0, Ordering::Release);
+    warm::learn();
+    Some(status)
+}
+
+pub(super) fn cannot_fork() -> ! {
+    message::fatal(format_args!("the fork server cannot fork: too many processes, or too little memory"))
+}
+
+pub(super) fn become_child(header: &Header) {
+    if !crate::arena::renew() {
+        message::fatal(format_args!("the fork server cannot map new tables for a run: too little memory"));
+    }
+    die_with_server();
+    header.claimed_pid.store(real::getpid(), Ordering::Release);
+}
+
+pub(super) fn wait_for_request(header: &Header, run: u32) {
     let server = &header.server;
     loop {
         if server.quit.load(Ordering::Acquire) != 0 || !real::process_exists(header.collector_pid) {
@@ -106,7 +137,7 @@ fn must_be_read(header: &Header, run: u32) -> bool {
         && entry(header, before).output_bytes.load(Ordering::Relaxed) > RUN_OUTPUT_MAX as u64
 }
 
-fn reset(header: &Header, modules: u32) {
+pub(super) fn reset(header: &Header, modules: u32) {
     header.modules.store(modules, Ordering::Relaxed);
     header.state.store(state::NONE, Ordering::Relaxed);
     header.exit_status.store(0, Ordering::Relaxed);
@@ -119,19 +150,27 @@ fn reset(header: &Header, modules: u32) {
     header.outcome.store(outcome::NONE, Ordering::Relaxed);
     crate::run::end_block(header).clear();
     // SAFETY: standard output belongs to raddle; a failure means that it is no file, and then there is no output to tell.
-    unsafe { real::syscall(libc::SYS_lseek, [1, 0, libc::SEEK_SET as usize, 0, 0, 0]) };
+    unsafe { real::own_syscall(libc::SYS_lseek, [1, 0, libc::SEEK_SET as usize, 0, 0, 0]) };
 }
 
-fn wait(child: c_int) -> u32 {
+pub(super) fn wait(child: c_int) -> u32 {
     let mut status: c_int = 0;
     loop {
         // SAFETY: the status is valid for the call.
-        let ended =
-            unsafe { real::syscall(libc::SYS_wait4, [child as usize, &raw mut status as usize, 0, 0, 0, 0]) };
+        let ended = unsafe {
+            real::own_syscall(libc::SYS_wait4, [child as usize, &raw mut status as usize, 0, 0, 0, 0])
+        };
         if ended != -(libc::EINTR as isize) {
             return status as u32;
         }
     }
+}
+
+/// Has this child ended? Asked once after it has.
+pub(super) fn has_ended(child: c_int) -> bool {
+    let arguments = [child as usize, 0, libc::WNOHANG as usize, 0, 0, 0];
+    // SAFETY: no status is wanted.
+    unsafe { real::own_syscall(libc::SYS_wait4, arguments) != 0 }
 }
 
 fn entry(header: &Header, run: u32) -> &'static RunEntry {
@@ -147,7 +186,7 @@ fn end_of(header: &Header, run: u32) -> &'static EndBlock {
     unsafe { &*((ring + end_offset(run)) as *const EndBlock) }
 }
 
-fn publish(header: &Header, run: u32, status: u32) {
+pub(super) fn publish(header: &Header, run: u32, status: u32) {
     let entry = entry(header, run);
     entry.seed.store(crate::run::seed(header), Ordering::Relaxed);
     entry.steps.store(header.steps.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -171,15 +210,67 @@ fn publish(header: &Header, run: u32, status: u32) {
     }
 }
 
+/// What the run that has just ended is compared by.
+pub(super) fn digest(header: &Header, status: u32) -> [u64; Digest::WORDS] {
+    const SIGNAL_OR_STATUS: u32 = 0xff7f;
+    let outcome = header.outcome.load(Ordering::Acquire);
+    let parties = (header.party_count.load(Ordering::Relaxed) as usize).min(PARTIES_MAX);
+    let mut waits = 0;
+    for party in &header.parties[..parties] {
+        let words = [
+            party.path.load(Ordering::Relaxed),
+            party.pc.load(Ordering::Relaxed),
+            u64::from(party.kind.load(Ordering::Relaxed)),
+        ];
+        // Threads stand in the order of a list, which is no part of the outcome.
+        waits ^= words.iter().fold(FNV_START, |hash, &word| (hash ^ word).wrapping_mul(FNV_FACTOR));
+    }
+    [
+        u64::from(status & SIGNAL_OR_STATUS) << 32 | u64::from(outcome),
+        header.steps.load(Ordering::Relaxed),
+        header.turns_hash.load(Ordering::Relaxed),
+        u64::from(header.threads.load(Ordering::Relaxed)),
+        waits,
+        output_hash(),
+    ]
+}
+
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_FACTOR: u64 = 0x0100_0000_01b3;
+
+/// Hash of what the run has printed.
+fn output_hash() -> u64 {
+    let mut hash = FNV_START;
+    // SAFETY: asks for the offset of standard output.
+    let printed = unsafe { real::own_syscall(libc::SYS_lseek, [1, 0, libc::SEEK_CUR as usize, 0, 0, 0]) }
+        .max(0) as usize;
+    let mut at = 0;
+    let mut buffer = [0u8; 4096];
+    while at < printed {
+        let wanted = (printed - at).min(buffer.len());
+        let arguments = [1, buffer.as_mut_ptr() as usize, wanted, at, 0, 0];
+        // SAFETY: the buffer is valid for its length.
+        let read = unsafe { real::own_syscall(libc::SYS_pread64, arguments) };
+        if read <= 0 {
+            break;
+        }
+        for &byte in &buffer[..read as usize] {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(FNV_FACTOR);
+        }
+        at += read as usize;
+    }
+    hash
+}
+
 fn collect_output(into: &[AtomicU8; RUN_OUTPUT_MAX]) -> u64 {
     // SAFETY: asks for the offset of standard output; the buffer is valid for its length.
     unsafe {
-        let bytes = real::syscall(libc::SYS_lseek, [1, 0, libc::SEEK_CUR as usize, 0, 0, 0]);
+        let bytes = real::own_syscall(libc::SYS_lseek, [1, 0, libc::SEEK_CUR as usize, 0, 0, 0]);
         if bytes <= 0 {
             return 0;
         }
         let now = (bytes as usize).min(RUN_OUTPUT_MAX);
-        real::syscall(libc::SYS_pread64, [1, into.as_ptr() as usize, now, 0, 0, 0]);
+        real::own_syscall(libc::SYS_pread64, [1, into.as_ptr() as usize, now, 0, 0, 0]);
         bytes as u64
     }
 }
@@ -189,7 +280,7 @@ fn no_core_files() {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is valid for the call.
     unsafe {
-        real::syscall(
+        real::own_syscall(
             libc::SYS_prlimit64,
             [0, libc::RLIMIT_CORE as usize, &raw const none as usize, 0, 0, 0],
         );
@@ -199,7 +290,10 @@ fn no_core_files() {
 fn die_with_server() {
     // SAFETY: takes no pointers.
     unsafe {
-        real::syscall(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
+        real::own_syscall(
+            libc::SYS_prctl,
+            [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0, 0, 0],
+        );
     }
 }
 
@@ -208,7 +302,7 @@ fn alone() -> bool {
     let mut info = [0u8; 512];
     // SAFETY: the path is a C string, the buffer is valid for its length, the descriptor is closed again.
     let bytes = unsafe {
-        let fd = real::syscall(
+        let fd = real::own_syscall(
             libc::SYS_openat,
             [libc::AT_FDCWD as usize, c"/proc/self/stat".as_ptr() as usize, 0, 0, 0, 0],
         );
@@ -216,8 +310,8 @@ fn alone() -> bool {
             return true;
         }
         let bytes =
-            real::syscall(libc::SYS_read, [fd as usize, info.as_mut_ptr() as usize, info.len(), 0, 0, 0]);
-        real::syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
+            real::own_syscall(libc::SYS_read, [fd as usize, info.as_mut_ptr() as usize, info.len(), 0, 0, 0]);
+        real::own_syscall(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
         bytes.max(0) as usize
     };
     let text = &info[..bytes];

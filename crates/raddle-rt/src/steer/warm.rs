@@ -25,7 +25,7 @@ const RANGES_MAX: usize = 256;
 /// Pages between two written ones that are copied along rather than ask twice.
 const GAP_PAGES: usize = 1;
 
-const MADV_POPULATE_READ: usize = 22;
+pub const MADV_POPULATE_READ: usize = 22;
 const MADV_POPULATE_WRITE: usize = 23;
 
 const PRESENT: u64 = 1 << 63;
@@ -59,7 +59,7 @@ fn give_private_page(mapping: &Mapping) {
     let protect = |protection: i32| {
         let arguments = [mapping.start, mapping.end - mapping.start, protection as usize, 0, 0, 0];
         // SAFETY: the mapping exists; code in it can be run all the time.
-        unsafe { real::syscall(libc::SYS_mprotect, arguments) == 0 }
+        unsafe { real::own_syscall(libc::SYS_mprotect, arguments) == 0 }
     };
     let before = libc::PROT_READ | if mapping.executable { libc::PROT_EXEC } else { 0 };
     if mapping.readable && protect(before | libc::PROT_WRITE) {
@@ -70,9 +70,9 @@ fn give_private_page(mapping: &Mapping) {
     }
 }
 
-fn advise(start: usize, bytes: usize, advice: usize) {
+pub fn advise(start: usize, bytes: usize, advice: usize) {
     // SAFETY: changes no contents; a range that is not mapped is refused.
-    unsafe { real::syscall(libc::SYS_madvise, [start, bytes, advice, 0, 0, 0]) };
+    unsafe { real::own_syscall(libc::SYS_madvise, [start, bytes, advice, 0, 0, 0]) };
 }
 
 /// In the server, after a run: takes over what it told.
@@ -151,53 +151,60 @@ fn add(ranges: &mut [[usize; 2]; RANGES_MAX], count: &mut usize, start: usize) {
     }
 }
 
-struct File(usize);
+pub struct File(usize);
 
 impl File {
-    fn open(path: &core::ffi::CStr) -> Option<File> {
+    pub fn open(path: &core::ffi::CStr) -> Option<File> {
         let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
         let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0];
         // SAFETY: the path is a C string.
-        let fd = unsafe { real::syscall(libc::SYS_openat, arguments) };
+        let fd = unsafe { real::own_syscall(libc::SYS_openat, arguments) };
         usize::try_from(fd).ok().map(File)
     }
 
     /// Words read at an offset in bytes.
-    fn read_at(&self, words: &mut [u64], offset: usize) -> usize {
+    pub fn read_at(&self, words: &mut [u64], offset: usize) -> usize {
         let arguments = [self.0, words.as_mut_ptr() as usize, size_of_val(words), offset, 0, 0];
         // SAFETY: the buffer is valid for its length.
-        let bytes = unsafe { real::syscall(libc::SYS_pread64, arguments) };
+        let bytes = unsafe { real::own_syscall(libc::SYS_pread64, arguments) };
         bytes.max(0) as usize / 8
+    }
+
+    pub fn number(&self) -> usize {
+        self.0
     }
 
     fn read(&self, buffer: &mut [u8]) -> usize {
         let arguments = [self.0, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
         // SAFETY: the buffer is valid for its length.
-        unsafe { real::syscall(libc::SYS_read, arguments).max(0) as usize }
+        unsafe { real::own_syscall(libc::SYS_read, arguments).max(0) as usize }
     }
 }
 
 impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: our own descriptor.
-        unsafe { real::syscall(libc::SYS_close, [self.0, 0, 0, 0, 0, 0]) };
+        unsafe { real::own_syscall(libc::SYS_close, [self.0, 0, 0, 0, 0, 0]) };
     }
 }
 
-struct Mapping {
-    start: usize,
-    end: usize,
-    readable: bool,
-    writable: bool,
-    executable: bool,
-    private: bool,
-    file: bool,
+pub struct Mapping {
+    pub start: usize,
+    pub end: usize,
+    pub readable: bool,
+    pub writable: bool,
+    pub executable: bool,
+    pub private: bool,
+    pub file: bool,
+    /// The main thread's stack, which grows by itself.
+    pub stack: bool,
 }
 
 /// Visits all mappings of the process, as they were when it began.
-fn each_mapping(mut visit: impl FnMut(&Mapping)) {
+pub fn each_mapping(mut visit: impl FnMut(&Mapping)) {
     const TEXT_BYTES: usize = 256 << 10;
-    let Some(text) = arena::map(TEXT_BYTES) else { return };
+    // Shared, because a private mapping may become one with its neighbour, which would then not be visited.
+    let Some(text) = arena::map_with(TEXT_BYTES, libc::MAP_SHARED | libc::MAP_ANONYMOUS) else { return };
     let Some(maps) = File::open(c"/proc/self/maps") else { return };
     // SAFETY: just mapped, and nobody else's.
     let buffer = unsafe { core::slice::from_raw_parts_mut(text, TEXT_BYTES) };
@@ -235,6 +242,7 @@ fn parse(line: &[u8]) -> Option<Mapping> {
         executable: rights[2] == b'x',
         private: rights[3] == b'p',
         file: path.is_some_and(|path| path.first() == Some(&b'/')),
+        stack: path == Some(b"[stack]"),
     })
 }
 

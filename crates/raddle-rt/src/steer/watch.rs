@@ -68,6 +68,10 @@ pub fn sleep_until_granted(thread: &Thread) {
         if said == Err(grant::GIVEN) {
             return;
         }
+        if super::kept::on() {
+            super::kept::fiber::wait(word);
+            continue;
+        }
         let in_line = scheduler::lock().patience(me, looks);
         looks += 1;
         real::futex_wait_private(word, grant::ASLEEP, in_line.map_or(LOOK_AFTER_US, |patience| patience.us));

@@ -6,6 +6,7 @@ use crate::compiler::Refusal;
 use crate::launch::exploring::{self, Plan};
 use crate::launch::outcomes::{Explored, Group, explored, groups};
 use crate::launch::process::describe as describe_status;
+use crate::launch::server::{Mode, Serving};
 use crate::launch::shared_sites::VisibleAccesses;
 use crate::launch::target::Target;
 use crate::launch::{Launch, identity, steering};
@@ -83,9 +84,12 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     workers: Option<usize>,
     /// Start the program for each run. Otherwise it is started once for each worker and forked before its first own code,
-    /// which is several times faster.
-    #[arg(long)]
+    /// which is several times faster. The same as --mode exec.
+    #[arg(long, conflicts_with = "mode")]
     exec: bool,
+    /// How runs are made. Every mode shows the same; the first runs of a program are made in two ways and compared.
+    #[arg(long, value_enum, default_value_t = Mode::Auto)]
+    mode: Mode,
     /// Only count: make no schedules of the errors.
     #[arg(long)]
     no_schedules: bool,
@@ -102,6 +106,7 @@ const RUNS: u64 = 1000;
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut reporter = Reporter::new("explore", &args.output, Stream::Stdout, ctx)?;
     let mut launch = args.target.launch()?;
+    launch.serving = Serving::new(if args.exec { Mode::Exec } else { args.mode });
     // A search compares addresses of different runs.
     launch.fixed_addresses |= args.strategy.needs_fixed_addresses() || args.stable_memory || args.exhaustive;
     let stop = std::sync::Arc::new(AtomicBool::new(false));
@@ -137,7 +142,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         first: args.first,
         timeout,
         workers: args.workers.unwrap_or_else(|| exploring::processors().len()),
-        exec: args.exec,
+        exec: args.exec || args.mode == Mode::Exec,
         head,
     };
     let started = Instant::now();
@@ -204,6 +209,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             reporter.summary(),
             if stop.load(Ordering::Relaxed) { "; stopped early" } else { "" }
         );
+    }
+    if !ctx.quiet {
+        eprintln!("raddle: {}", launch.serving.pace().sentence());
     }
     let exit = reporter.finish(launch.words())?;
     // A loop that never ends is a failure, and no finding.

@@ -30,6 +30,7 @@ use input::StandardInput;
 use inspect::Carries;
 use raddle_trace::region::{Region, RegionConfig};
 use raddle_wire::region::ENV_REGION;
+use server::Serving;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -84,6 +85,8 @@ pub struct Launch {
     pub passed_through: bool,
     /// How long a process may run; none: for ever.
     pub run_timeout: Option<Duration>,
+    /// How many runs of it are made, and how that went.
+    pub serving: Serving,
 }
 
 /// How Raddle compiled a program.

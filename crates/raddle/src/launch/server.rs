@@ -4,9 +4,10 @@ use super::steering::{self, Outcome, Steered};
 use super::{Launch, Streams};
 use crate::compiler::Refusal;
 use anyhow::Context;
+use raddle_report::pace::{Pace, Why};
 use raddle_trace::journal::Journal;
 use raddle_trace::region::{Region, RegionConfig};
-use raddle_wire::server::{RUN_OUTPUT_MAX, RunEntry, server_state};
+use raddle_wire::server::{RUN_OUTPUT_MAX, RunEntry, kept_reason, kept_state, mode, server_state};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
 use std::fs::File;
@@ -14,6 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long this side sleeps at a time: so fresh are progress, Ctrl-C and time limits.
@@ -21,12 +23,49 @@ const WAIT: Duration = Duration::from_millis(50);
 /// A program whose runtime does not answer for so long has none, or another one.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A server ends at once; one that does not is ended.
+const QUIT_TIMEOUT: Duration = Duration::from_millis(500);
+const QUIT_LOOK: Duration = Duration::from_micros(200);
+
+/// How many runs of one program are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// As fast as the program allows: fibers if it can be run that way, otherwise fork.
+    #[default]
+    Auto,
+    /// A forked child for each run.
+    Fork,
+    /// Threads as stacks in one kernel thread, memory put back after each run; what cannot be done that way is forked, run by run.
+    Fibers,
+    /// The program is started for each run.
+    Exec,
+}
+
+/// What fork servers of a program are asked for, and what became of it: shared by all copies of a launch.
+#[derive(Clone, Debug, Default)]
+pub struct Serving {
+    pub mode: Mode,
+    pace: Arc<Mutex<Pace>>,
+}
+
+impl Serving {
+    pub fn new(mode: Mode) -> Serving {
+        Serving { mode, pace: Arc::default() }
+    }
+
+    /// How the runs so far were made.
+    pub fn pace(&self) -> Pace {
+        self.pace.lock().expect("no holder panics").clone()
+    }
+}
+
 /// A program that waits before its first own code, and what it prints.
 pub struct ForkServer {
     region: Region,
     child: Child,
     output: File,
     runs: u32,
+    serving: Serving,
 }
 
 /// What one run showed.
@@ -38,7 +77,13 @@ pub struct ServedRun {
 impl ForkServer {
     /// Starts the server. `None`: the program cannot be served this way and has to be started for each run.
     pub fn start(launch: &Launch, config: &RegionConfig) -> anyhow::Result<Option<ForkServer>> {
-        let config = RegionConfig { server: true, ..config.clone() };
+        let server_mode = match launch.serving.mode {
+            Mode::Auto => mode::AUTO,
+            Mode::Fork => mode::FORK,
+            Mode::Fibers => mode::FIBERS,
+            Mode::Exec => return Ok(None),
+        };
+        let config = RegionConfig { server: true, server_mode, ..config.clone() };
         let region = Region::create(&config).map_err(|error| {
             Refusal(format!("cannot create the memory shared with the program ({error})"))
         })?;
@@ -48,7 +93,7 @@ impl ForkServer {
         command.env("LD_BIND_NOW", "1").stdout(output.try_clone()?).process_group(0);
         super::process::die_with_us(&mut command);
         let child = launch.spawn(&mut command)?;
-        let mut server = ForkServer { region, child, output, runs: 0 };
+        let mut server = ForkServer { region, child, output, runs: 0, serving: launch.serving.clone() };
         Ok(if server.serves()? { Some(server) } else { None })
     }
 
@@ -169,12 +214,52 @@ impl ForkServer {
     }
 }
 
+impl ForkServer {
+    /// How its runs were made.
+    fn pace(&self) -> Pace {
+        let server = &self.region.header().server;
+        let detail = server.kept_detail.load(Ordering::Relaxed);
+        let why = match server.kept_reason.load(Ordering::Relaxed) {
+            kept_reason::NOT_WANTED => Why::NotWanted,
+            kept_reason::STRATEGY => Why::Strategy,
+            kept_reason::OPTIONS => Why::Options,
+            kept_reason::SYSTEM => Why::System,
+            kept_reason::CALL => Why::Call(match syscalls::Sysno::new(detail as usize) {
+                Some(call) => call.name().to_owned(),
+                None => detail.to_string(),
+            }),
+            kept_reason::THREADS => Why::Threads,
+            kept_reason::ATTRIBUTES => Why::Attributes,
+            kept_reason::NOBODY => Why::Nobody,
+            kept_reason::GONE => Why::Gone,
+            kept_reason::DISAGREED => Why::Disagreed(detail),
+            kept_reason::MEMORY => Why::Memory(detail),
+            _ => Why::Unknown,
+        };
+        Pace {
+            servers: 1,
+            given_up: u32::from(server.kept_state.load(Ordering::Acquire) == kept_state::OFF),
+            runs: u64::from(self.runs),
+            kept: server.kept_runs.load(Ordering::Relaxed),
+            repeated: u64::from(server.repeated.load(Ordering::Relaxed)),
+            why,
+        }
+    }
+}
+
 impl Drop for ForkServer {
     fn drop(&mut self) {
+        self.serving.pace.lock().expect("no holder panics").add(self.pace());
         let server = &self.region.header().server;
         server.quit.store(1, Ordering::Release);
         end_run(&self.region, self.runs);
-        // The server may be waiting, or gone already; either way nothing of it remains.
+        let _ = futex::wake(&server.requested, futex::Flags::empty(), 1);
+        let _ = futex::wake(&server.consumed, futex::Flags::empty(), 1);
+        // It has heard, and takes leave of its own children; whatever happens, nothing of it remains.
+        let asked = Instant::now();
+        while asked.elapsed() < QUIT_TIMEOUT && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(QUIT_LOOK);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
