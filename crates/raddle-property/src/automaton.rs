@@ -65,7 +65,10 @@ impl Automaton {
         program: ProcId,
         own: &FxHashSet<EventId>,
     ) -> Option<Automaton> {
-        let Property::Refines { model: SemanticModel::Traces, spec, implementation } = assertion.property else { return None };
+        let Property::Refines { model: SemanticModel::Traces, spec, implementation } = assertion.property
+        else {
+            return None;
+        };
         if assertion.negated || assertion.tau_priority.is_some() {
             return None;
         }

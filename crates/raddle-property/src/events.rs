@@ -101,7 +101,10 @@ mod tests {
 
     #[test]
     fn texts_are_names_with_fields() {
-        assert_eq!(parse("open(5,load)", 0), ("open".into(), vec![Value::Number(5), Value::Word("load".into())]));
+        assert_eq!(
+            parse("open(5,load)", 0),
+            ("open".into(), vec![Value::Number(5), Value::Word("load".into())])
+        );
         assert_eq!(parse("ack()", 0), ("ack".into(), vec![]));
         assert_eq!(parse("x(-3,unreadable)", 0).1, [Value::Number(-3), Value::Unreadable]);
         assert_eq!(parse("deposit", 7), ("deposit".into(), vec![Value::Number(7)]));

@@ -11,9 +11,29 @@ use std::fmt::Write;
 
 /// What the model's own channels may be called in a property.
 pub const SYNCHRONISATION: &[&str] = &[
-    "fork", "join", "start", "end", "lock", "rdlock", "unlock", "trylock", "tryrdlock", "signal", "broadcast",
-    "waitbegin", "wait", "barrier_enter", "barrier_exit", "sem_wait", "sem_post", "once_begin", "once_end", "once_passed",
-    "load", "store", "rmw",
+    "fork",
+    "join",
+    "start",
+    "end",
+    "lock",
+    "rdlock",
+    "unlock",
+    "trylock",
+    "tryrdlock",
+    "signal",
+    "broadcast",
+    "waitbegin",
+    "wait",
+    "barrier_enter",
+    "barrier_exit",
+    "sem_wait",
+    "sem_post",
+    "once_begin",
+    "once_end",
+    "once_passed",
+    "load",
+    "store",
+    "rmw",
 ];
 
 /// The user's script, as far as its words matter.
@@ -39,7 +59,8 @@ fn words(text: &str) -> Vec<(&str, char)> {
         } else if rest.starts_with('"') {
             at += rest[1..].find('"').map_or(rest.len(), |end| end + 2);
         } else if bytes[at].is_ascii_alphabetic() {
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).unwrap_or(rest.len());
+            let end =
+                rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).unwrap_or(rest.len());
             let next = rest[end..].trim_start().chars().next().unwrap_or(' ');
             found.push((&rest[..end], next));
             at += end;
@@ -68,7 +89,9 @@ fn defined(text: &str) -> BTreeSet<String> {
                 let list = list.split(':').next().unwrap_or("");
                 names.extend(list.split(',').map(|name| name.trim().to_owned()));
             }
-            Some(&("datatype" | "subtype" | "nametype", _)) => names.extend(found[1..].iter().map(|(word, _)| (*word).to_owned())),
+            Some(&("datatype" | "subtype" | "nametype", _)) => {
+                names.extend(found[1..].iter().map(|(word, _)| (*word).to_owned()))
+            }
             Some(&("assert" | "include" | "transparent" | "external" | "print" | "module", _)) | None => {}
             Some(&(word, _)) => {
                 let after = line.trim_start().strip_prefix(word).unwrap_or("").trim_start();
@@ -163,7 +186,8 @@ fn rename(text: &str, property: &Property, events: &Events) -> String {
     while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic()) {
         out.push_str(&rest[..at]);
         let word = &rest[at..];
-        let end = word.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).unwrap_or(word.len());
+        let end =
+            word.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).unwrap_or(word.len());
         let name = &word[..end];
         // What a thread says itself is marked, see `spoken`.
         match name.strip_prefix(MARK) {
@@ -177,7 +201,9 @@ fn rename(text: &str, property: &Property, events: &Events) -> String {
     out
 }
 
-const KEYWORDS: &[&str] = &["channel", "nametype", "datatype", "if", "then", "else", "let", "within", "SKIP", "STOP", "diff", "union"];
+const KEYWORDS: &[&str] = &[
+    "channel", "nametype", "datatype", "if", "then", "else", "let", "within", "SKIP", "STOP", "diff", "union",
+];
 
 /// Before events of the program's own, in texts of the model.
 pub const MARK: &str = "Own";
@@ -211,7 +237,9 @@ pub fn compose(property: &Property, events: &Events, model: &Model, program: &Pr
             // Who leaves the observed path does something that the trace does not show: that is neither an event nor an end.
             let _ = writeln!(text, "PROGRAM = {trace} [| {{{stray}}} |> {end} -> SKIP\n");
         }
-        Program::Sequence(done, ended) => sequence(&mut text, done, *ended, &property.renamed("endthreads", events)),
+        Program::Sequence(done, ended) => {
+            sequence(&mut text, done, *ended, &property.renamed("endthreads", events))
+        }
         Program::Open => {
             let all: Vec<String> = events.channels.keys().cloned().chain(named).collect();
             match all.is_empty() {

@@ -110,7 +110,8 @@ pub fn search(
             Moved::Refused => continue,
             Moved::Violation => {
                 if last_steps.insert((thread, at)) {
-                    let way = frames.iter().filter_map(|frame| frame.moved.as_ref().map(|(thread, _)| *thread));
+                    let way =
+                        frames.iter().filter_map(|frame| frame.moved.as_ref().map(|(thread, _)| *thread));
                     found.ways.push(Way { moves: way.chain([thread]).collect() });
                     if found.ways.len() >= ways_max {
                         found.complete = false;
