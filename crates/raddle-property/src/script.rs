@@ -213,7 +213,7 @@ pub fn step_events(texts: &[String], property: &Property, events: &Events) -> Ve
     texts.iter().map(|text| rename(text, property, events)).collect()
 }
 
-/// The whole script.
+/// The model's part of the script.
 pub fn compose(property: &Property, events: &Events, model: &Model, program: &Program<'_>) -> String {
     let mut text = String::from("-- The model of a trace.\n");
     text.push_str(&rename(&model.declarations, property, events));
@@ -255,9 +255,6 @@ pub fn compose(property: &Property, events: &Events, model: &Model, program: &Pr
             text.push_str(definition);
         }
     }
-    text.push_str("\n-- The property.\n");
-    text.push_str(&property.text);
-    text.push('\n');
     text
 }
 

@@ -33,8 +33,8 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct PropertyArgs {
     /// Check the assertions of this CSPM script about PROGRAM (docs/properties.md). May be given several times.
-    #[arg(long = "property", value_name = "FILE.csp")]
-    files: Vec<PathBuf>,
+    #[arg(long, value_name = "FILE.csp")]
+    property: Vec<PathBuf>,
 }
 
 impl PropertyArgs {
@@ -45,7 +45,7 @@ impl PropertyArgs {
             let text = raddle_csp::lang::load::decode(bytes);
             Ok(Property::new(&path.display().to_string(), &text))
         };
-        self.files.iter().map(read).collect()
+        self.property.iter().map(read).collect()
     }
 }
 
