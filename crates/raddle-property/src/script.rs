@@ -291,7 +291,8 @@ fn own_channels(text: &mut String, property: &Property, events: &Events) {
         let Some((channel, number)) = argument else { continue };
         let known = events.channels.get(channel).map_or(0, Vec::len);
         if number.parse().is_ok_and(|number: usize| number > known) && property.lacks(word) {
-            let _ = writeln!(text, "{word} = {{}}");
+            // With a type, or a channel of nothing but such sets would have none.
+            let _ = writeln!(text, "{word} = diff({{0}}, {{0}})");
         }
     }
 }
