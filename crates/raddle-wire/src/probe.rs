@@ -61,6 +61,24 @@ pub mod target {
 pub mod what {
     /// An event of the user's own.
     pub const EVENT: u64 = 0;
+    // What a model says that a function is. The object is the first field.
+    pub const LOCK: u64 = 1;
+    pub const TRYLOCK: u64 = 2;
+    pub const RDLOCK: u64 = 3;
+    pub const UNLOCK: u64 = 4;
+    pub const RDUNLOCK: u64 = 5;
+    pub const ACQUIRE: u64 = 6;
+    pub const RELEASE: u64 = 7;
+    /// The words of models, with what they are.
+    pub const WORDS: [(&str, u64); 7] = [
+        ("lock", LOCK),
+        ("trylock", TRYLOCK),
+        ("rdlock", RDLOCK),
+        ("unlock", UNLOCK),
+        ("rdunlock", RDUNLOCK),
+        ("acquire", ACQUIRE),
+        ("release", RELEASE),
+    ];
 }
 
 /// Bits of a range.

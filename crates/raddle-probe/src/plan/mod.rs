@@ -41,12 +41,15 @@ struct Meeting {
 }
 
 /// Plans the probes of a program.
-pub fn plan(file: &File, modules: &[Module], locator: &Locator) -> Plan {
-    let aspects: Vec<&Aspect> = file.aspects().collect();
+///
+/// `models` says of functions what they are, in the same language: `lock(#0) after call my_lock`. Its aspects are numbered behind those of `file`.
+pub fn plan(file: &File, models: &File, modules: &[Module], locator: &Locator) -> Plan {
+    let own = file.aspects().map(|aspect| (aspect, false));
+    let aspects: Vec<(&Aspect, bool)> = own.chain(models.aspects().map(|aspect| (aspect, true))).collect();
     let mut made = Plan { words: Vec::new(), probes: 0, places: 0, notes: Vec::new(), needs_accesses: false };
     let mut meetings: BTreeMap<(usize, Anchor), Meeting> = BTreeMap::new();
     let mut ranges: Vec<(usize, Place)> = Vec::new();
-    for (number, aspect) in aspects.iter().enumerate() {
+    for (number, (aspect, _)) in aspects.iter().enumerate() {
         let located = locator.locate(aspect);
         made.notes.extend(located.notes.into_iter().map(|note| (number, note)));
         made.places += located.places.len();
@@ -143,7 +146,7 @@ pub fn plan(file: &File, modules: &[Module], locator: &Locator) -> Plan {
         let identity = raddle_wire::probe::identity(&modules[module].build_id().unwrap_or_default(), path);
         words.module(identity, &code);
         for (number, place) in ranges.iter().filter(|(_, place)| place.module == module) {
-            let bits = match aspects[*number].join_point {
+            let bits = match aspects[*number].0.join_point {
                 JoinPoint::ReadGlobal => access::READS,
                 _ => access::WRITES,
             };
@@ -163,7 +166,7 @@ pub fn plan(file: &File, modules: &[Module], locator: &Locator) -> Plan {
 /// The events of some aspects, one after the other: where they begin, and how many.
 fn events(
     words: &mut Words,
-    aspects: &[&Aspect],
+    aspects: &[(&Aspect, bool)],
     numbers: &[usize],
     what: &str,
     locator: &Locator,

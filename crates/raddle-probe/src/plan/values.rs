@@ -14,7 +14,7 @@ const VECTOR_REGISTERS: u64 = 8;
 
 /// The words of one event.
 pub(super) fn event(
-    aspect: &Aspect,
+    (aspect, is_model): (&Aspect, bool),
     called: &str,
     locator: &Locator,
     words: &mut Words,
@@ -38,7 +38,21 @@ pub(super) fn event(
         });
     }
     let name = words.text(&aspect.event.name);
-    let mut event = vec![what::EVENT, name, aspect.event.fields.len() as u64, aspect.condition.len() as u64];
+    let kind = match is_model {
+        false => what::EVENT,
+        true => {
+            let known =
+                what::WORDS.iter().find(|(word, _)| *word == aspect.event.name).map(|(_, kind)| *kind);
+            let words: Vec<&str> = what::WORDS.iter().map(|(word, _)| *word).collect();
+            known.ok_or_else(|| {
+                format!("`{}` is no model; there are {}", aspect.event.name, words.join(", "))
+            })?
+        }
+    };
+    if is_model && aspect.event.fields.len() != 1 {
+        return Err(format!("`{}` is about one object, such as `#0`", aspect.event.name));
+    }
+    let mut event = vec![kind, name, aspect.event.fields.len() as u64, aspect.condition.len() as u64];
     event.extend(fields);
     event.extend(conditions);
     Ok(event)

@@ -3,10 +3,11 @@
 use super::plan::{self, Plan};
 use super::trampolines::Frame;
 use super::value::{Situation, Text};
-use crate::observe;
 use crate::steer::{self, Request};
 use crate::thread::{self, Thread};
-use raddle_wire::probe::target;
+use crate::{interpose, observe};
+use raddle_wire::probe::{target, what};
+use raddle_wire::record::lock;
 use raddle_wire::{SyncOp, step};
 
 /// Events before; returns where the thread goes on.
@@ -56,12 +57,37 @@ fn tell(plan: Plan, _probe: &[u64], (at, count): (u64, u64), situation: &Situati
     for _ in 0..count {
         let Some(event) = plan.event(at) else { return };
         at = event.next;
-        if situation.meets(event) {
+        if !situation.meets(event) {
+            continue;
+        }
+        if event.what != what::EVENT {
+            // What cannot be read is no lock.
+            if let Some(object) = situation.object(event) {
+                modelled(thread, pc, event.what, object);
+            }
+            continue;
+        }
+        {
             let mut text = Text::new();
             situation.write(plan, event, &mut text);
             say(thread, pc, text.as_bytes());
         }
     }
+}
+
+/// A function that a model calls an operation on a lock, or an edge between threads.
+fn modelled(thread: &Thread, pc: u64, what: u64, object: usize) {
+    let (op, argument) = match what {
+        what::LOCK => (SyncOp::Lock, 0),
+        what::TRYLOCK => (SyncOp::Lock, lock::TRY),
+        what::RDLOCK => (SyncOp::ReadLock, lock::RWLOCK),
+        what::UNLOCK => (SyncOp::Unlock, 0),
+        what::RDUNLOCK => (SyncOp::Unlock, lock::RWLOCK | lock::READ),
+        what::ACQUIRE => (SyncOp::Acquire, 0),
+        what::RELEASE => (SyncOp::Release, 0),
+        _ => return,
+    };
+    interpose::step(thread, pc, op, object, argument);
 }
 
 /// An event of the user's own. All of them are about one object: what matters is their order among each other.

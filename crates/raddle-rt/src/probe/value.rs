@@ -92,6 +92,11 @@ impl Situation<'_> {
         Some(widened(word, value.bytes, value.signed))
     }
 
+    /// The object that a model is about: the first field.
+    pub fn object(&self, event: Event) -> Option<usize> {
+        self.value(event.fields().next()?).map(|value| value as usize)
+    }
+
     pub fn meets(&self, event: Event) -> bool {
         event.conditions().all(|(left, relation, right)| {
             matches!((self.value(left), self.value(right)), (Some(left), Some(right)) if holds(relation, left, right))

@@ -24,55 +24,96 @@ pub struct Probes {
 }
 
 /// Part of the name of a plan: grows when the planner changes.
-const PLANNER_VERSION: u32 = 1;
+const PLANNER_VERSION: u32 = 2;
 
-impl Probes {
-    /// Aspects in a file. Mistakes are shown, and what applies nowhere.
-    pub fn of_file(path: &Path, program: &Path) -> anyhow::Result<Probes> {
+/// Before each line of a model, in texts that hold both.
+const MODEL: &str = "model ";
+
+/// What the user wrote, apart.
+struct Source {
+    name: String,
+    text: String,
+}
+
+impl Source {
+    fn read(path: Option<&Path>) -> Result<Source, Refusal> {
+        let Some(path) = path else { return Ok(Source { name: String::new(), text: String::new() }) };
         let bytes = std::fs::read(path)
             .map_err(|error| Refusal(format!("cannot read {}: {error}", path.display())))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             Refusal(format!("{} is not UTF-8 from byte {at} on", path.display()))
         })?;
-        Probes::planned(text, &path.display().to_string(), program, true)
+        Ok(Source { name: path.display().to_string(), text })
     }
 
-    /// Aspects that a schedule holds.
-    pub fn of_text(text: &str, program: &Path) -> anyhow::Result<Probes> {
-        Probes::planned(text.to_owned(), "the schedule", program, false)
+    fn show(&self, diagnostic: &Diagnostic) {
+        eprintln!("{}\n", diagnostic.render(&self.name, &self.text, std::io::stderr().is_terminal()));
     }
 
-    fn planned(text: String, name: &str, program: &Path, tells: bool) -> anyhow::Result<Probes> {
-        let parsed = parse(&text);
-        let show = |diagnostic: &Diagnostic| {
-            if tells {
-                eprintln!("{}\n", diagnostic.render(name, &text, std::io::stderr().is_terminal()));
-            }
-        };
-        parsed.diagnostics.iter().for_each(show);
-        if parsed.has_errors() {
-            return Err(Refusal(format!("{name} has errors; nothing was run")).into());
+    /// The aspects, if there are no mistakes.
+    fn parsed(&self) -> Result<File, Refusal> {
+        let parsed = parse(&self.text);
+        parsed.diagnostics.iter().for_each(|diagnostic| self.show(diagnostic));
+        match parsed.has_errors() {
+            true => Err(Refusal(format!("{} has errors; nothing was run", self.name))),
+            false => Ok(parsed.file),
         }
+    }
+}
+
+impl Probes {
+    /// Aspects and models in files, if there are any. Mistakes are shown, and what applies nowhere.
+    pub fn of_files(
+        aspects: Option<&Path>,
+        models: Option<&Path>,
+        program: &Path,
+    ) -> anyhow::Result<Option<Probes>> {
+        if aspects.is_none() && models.is_none() {
+            return Ok(None);
+        }
+        Probes::planned(&Source::read(aspects)?, &Source::read(models)?, program, true).map(Some)
+    }
+
+    /// Aspects and models that a schedule holds.
+    pub fn of_text(text: &str, program: &Path) -> anyhow::Result<Probes> {
+        let name = "the schedule".to_owned();
+        let lines = |models: bool| {
+            let wanted = text.lines().filter(|line| line.starts_with(MODEL) == models);
+            let lines: Vec<&str> = wanted.map(|line| line.strip_prefix(MODEL).unwrap_or(line)).collect();
+            Source { name: name.clone(), text: lines.join("\n") }
+        };
+        Probes::planned(&lines(false), &lines(true), program, false)
+    }
+
+    fn planned(aspects: &Source, models: &Source, program: &Path, tells: bool) -> anyhow::Result<Probes> {
+        let (own, modelled) = (aspects.parsed()?, models.parsed()?);
+        let mut text = aspects.text.clone();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.extend(models.text.lines().map(|line| format!("{MODEL}{line}\n")));
         let modules = modules_of(program)?;
         let folder = RuntimeFiles::unpack()?.folder().join("probes");
         let path = folder.join(format!("{:016x}.plan", key(&text, &modules)));
         if !path.exists() || tells {
-            let made = made(&parsed.file, &text, &modules, show);
-            keep(&folder, &path, &made)?;
+            let locator = Locator::new(&modules);
+            let made = plan(&own, &modelled, &modules, &locator);
+            let first = own.aspects().count();
+            for (number, note) in made.notes.iter().filter(|_| tells) {
+                let (source, aspect) = match number.checked_sub(first) {
+                    None => (aspects, own.aspects().nth(*number)),
+                    Some(number) => (models, modelled.aspects().nth(number)),
+                };
+                if let Some(aspect) = aspect {
+                    source.show(&Diagnostic::warning(&aspect.target.span, &note.message, &note.help));
+                }
+            }
+            let bytes: Vec<u8> = made.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            keep(&folder, &path, &bytes)?;
         }
         Ok(Probes { aspects: text, plan: path })
     }
-}
-
-fn made(file: &File, _text: &str, modules: &[Module], show: impl Fn(&Diagnostic)) -> Vec<u8> {
-    let locator = Locator::new(modules);
-    let made = plan(file, modules, &locator);
-    let aspects: Vec<_> = file.aspects().collect();
-    for (aspect, note) in &made.notes {
-        show(&Diagnostic::warning(&aspects[*aspect].target.span, &note.message, &note.help));
-    }
-    made.words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Written under another name first: somebody may be reading it.

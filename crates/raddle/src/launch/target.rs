@@ -31,6 +31,9 @@ pub struct Target {
     /// Events of the program, named in this file (docs/aspects.md).
     #[arg(long, value_name = "FILE")]
     pub aspects: Option<PathBuf>,
+    /// What functions of the program are (locks, edges between threads), in this file (docs/models.md).
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
 }
 
 /// Arguments of the commands that look at a whole tree of processes.
@@ -87,10 +90,7 @@ impl Target {
             Carries::Nothing | Carries::Launcher => true,
             Carries::Script => self.preload,
         };
-        let probes = match &self.aspects {
-            Some(file) => Some(Probes::of_file(file, &program)?),
-            None => None,
-        };
+        let probes = Probes::of_files(self.aspects.as_deref(), self.models.as_deref(), &program)?;
         Ok(Launch {
             probes,
             program,
