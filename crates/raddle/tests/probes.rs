@@ -208,3 +208,88 @@ fn mistakes_in_properties_are_told_at_their_place() {
         "{told}"
     );
 }
+
+const SPIN: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+static atomic_int word;
+int X, c;
+__attribute__((noinline)) void my_lock(atomic_int *l) {
+    int free = 0;
+    while (!atomic_compare_exchange_weak(l, &free, 1)) free = 0;
+}
+__attribute__((noinline)) void my_unlock(atomic_int *l) { atomic_store(l, 0); }
+static void *first(void *a) {
+    X = 1;
+    my_lock(&word), c++, my_unlock(&word);
+    return a;
+}
+static void *second(void *a) {
+    my_lock(&word), c++, my_unlock(&word);
+    X = 2;
+    return a;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, first, 0);
+    pthread_create(&b, 0, second, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    printf("%d\n", c);
+    return 0;
+}
+"#;
+
+/// Objects of the races that a hunt confirms.
+fn races(folder: &Path, arguments: &[&str]) -> Vec<String> {
+    let output = run(raddle().current_dir(folder).args(["hunt", "-q", "--json"]).args(arguments));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{text}\n{}", String::from_utf8_lossy(&output.stderr)));
+    let confirmed =
+        document["findings"].as_array().unwrap().iter().filter(|finding| finding["grade"] == "confirmed");
+    confirmed.map(|finding| finding["objects"][0]["name"].as_str().unwrap_or("?").to_owned()).collect()
+}
+
+#[test]
+fn modelled_locks_are_locks_of_schedules() {
+    let models = "lock(#0) after call my_lock\nunlock(#0) before call my_unlock\n";
+    let folder =
+        folder(&[("spin.c", SPIN), ("spin.models", models), ("bad.models", "lok(#0) after call my_lock\n")]);
+    assert_eq!(races(folder.path(), &["--models", "spin.models", "spin.c"]), ["X"]);
+    let findings = std::fs::read_dir(folder.path().join(".raddle")).unwrap();
+    let schedule =
+        findings.map(|entry| entry.unwrap().path().join("schedule")).find(|path| path.exists()).unwrap();
+    let text = std::fs::read_to_string(schedule).unwrap();
+    assert!(text.contains("aspect \"model lock(#0) after call my_lock\""), "{text}");
+    let output = run(raddle().current_dir(folder.path()).args(["hunt", "--models", "bad.models", "spin.c"]));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("`lok` is no model"), "{told}");
+}
+
+const COUNTED: &str = r#"
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+static std::mutex m;
+static int X, guarded;
+struct Data { int v = 1; };
+int main() {
+    auto data = std::make_shared<Data>();
+    std::thread a([data] { X = data->v; std::lock_guard<std::mutex> hold(m); guarded++; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::thread b([data] { { std::lock_guard<std::mutex> hold(m); guarded++; } X = data->v + 1; });
+    a.join();
+    b.join();
+    return 0;
+}
+"#;
+
+/// The copy for the second thread reads the count that the first thread's end has written; that orders nothing.
+#[test]
+fn reference_counts_hide_no_race() {
+    let folder = folder(&[("counted.cc", COUNTED)]);
+    assert_eq!(races(folder.path(), &["counted.cc"]), ["X"]);
+}
