@@ -41,10 +41,10 @@ pub fn plan() -> Option<Plan> {
     if start == 0 {
         return None;
     }
+    let count = WORDS.load(Ordering::Relaxed);
     // SAFETY: mapped by `publish`'s caller with this many words, never unmapped.
-    Some(Plan {
-        words: unsafe { core::slice::from_raw_parts(start as *const u64, WORDS.load(Ordering::Relaxed)) },
-    })
+    let words = unsafe { core::slice::from_raw_parts(start as *const u64, count) };
+    Some(Plan { words })
 }
 
 /// Makes the words the plan of this process, if they are one.
