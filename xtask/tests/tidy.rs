@@ -30,6 +30,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("observe", "what is done with an operation"),
     ("threads", "how a thread begins and ends"),
     ("interpose", "the C library's functions"),
+    ("probe", "events that the user named, in code that was not built for them"),
     ("abi", "the compilers' interface"),
     ("standalone", "a program that puts `raddle` in front of itself"),
     ("init", "start-up"),

@@ -59,6 +59,8 @@ pub enum Role {
     /// Order.
     ComesFirst,
     ShouldComeFirst,
+    /// A property of the user's own: makes the event that it does not allow.
+    Violates,
     /// Progress.
     RepeatsItself,
     AcquiresAgain,

@@ -62,6 +62,8 @@ pub enum Shown {
     Ended,
     /// In a run along the schedule, nothing visible orders the two accesses.
     Unordered,
+    /// What the run did violates the property.
+    Violated,
 }
 
 /// How far the schedule of a prediction departs from the observed run.
@@ -105,6 +107,8 @@ pub enum Attempt {
     OtherDeadlock { missing: Vec<String> },
     /// The schedule was followed to its end; the two accesses were ordered in this run.
     Ordered,
+    /// The schedule was followed to its end; what the run did keeps the property.
+    Kept,
     /// It was shown at first, but not again when the stored schedule was replayed.
     NotAgain { shown: u32, replays: u32 },
     /// More threads than a replay can follow.

@@ -7,6 +7,7 @@
 //! ended gets the step that it was waiting for, so that a recorded deadlock is a deadlock of the program.
 
 mod cells;
+mod counters;
 mod locks;
 mod memory;
 
@@ -130,6 +131,7 @@ struct Builder<'t> {
     guards: Guards,
     /// Where the events of conditions became steps.
     condition_steps: FxHashMap<EventIx, (ThreadIx, Pos)>,
+    counters: counters::Counters,
     needs: Vec<(ThreadIx, Pos, Need)>,
     edges: Vec<ObservedEdge>,
 }
@@ -217,6 +219,7 @@ fn build_with(trace: &MemoryTrace, atomics: bool, cells: Option<Cells>, exchange
         benign: Vec::new(),
         guards: Guards::new(thread_count, waits),
         condition_steps: FxHashMap::default(),
+        counters: counters::Counters::of(events),
         needs: Vec::new(),
         edges: Vec::new(),
     };

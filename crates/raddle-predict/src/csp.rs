@@ -24,6 +24,7 @@ use crate::ids::{InstanceIx, LockIx, OnceIx, Pos, ValueIx};
 use crate::intervals::{Interval, IntervalIx};
 use crate::names::Names;
 use crate::program::{AccessKind, Action, Program, Step};
+use raddle_trace::model::EventIx;
 use raddle_trace::{MemoryTrace, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -54,20 +55,61 @@ pub fn emit(
     question: Question<'_>,
     window: Option<Window>,
 ) -> String {
-    let mut writer = Writer {
-        trace,
-        program,
-        names,
-        text: String::new(),
-        channels: BTreeSet::new(),
-        orders: FxHashMap::default(),
-        sources: FxHashSet::default(),
-        values: FxHashMap::default(),
-        used: Used::default(),
-    };
+    let mut writer = Writer::new(trace, program, names);
     writer.number_values();
     writer.number_orders();
     writer.file(question, window)
+}
+
+/// The model without a question, in parts: for properties of the user's own.
+pub struct Model {
+    /// Types and channels.
+    pub declarations: String,
+    /// The threads, what synchronisation allows, and `PROGRAM`.
+    pub processes: String,
+    /// The events that each step performs, by thread.
+    pub steps: Vec<Vec<Vec<String>>>,
+    /// Channels of synchronisation that have a meaning to people.
+    pub channels: Vec<&'static str>,
+}
+
+/// Channels that only tie steps together, or say how a thread leaves the observed path.
+const ARTIFICIAL: &[&str] =
+    &["before", "after", "unmet", "late", "missed", "rdmissed", "once_early", "other"];
+
+/// Makes the model. `spoken`: what is said for events of the program's own, which no process of SYNC shares. `mentioned`: channels
+/// that are declared whether they occur or not.
+pub fn model(
+    trace: &MemoryTrace,
+    program: &Program,
+    names: &Names,
+    spoken: &FxHashMap<EventIx, String>,
+    mentioned: &[&'static str],
+) -> Model {
+    let mut writer = Writer::new(trace, program, names);
+    writer.spoken = Some(spoken);
+    writer.number_values();
+    writer.number_orders();
+    let steps = program
+        .thread_ids()
+        .map(|thread| {
+            let positions = 0..program.steps(thread).len() as Pos;
+            positions
+                .map(|pos| writer.events(thread, pos).into_iter().map(|event| event.text).collect())
+                .collect()
+        })
+        .collect();
+    let mut processes = String::new();
+    for thread in program.thread_ids() {
+        let limit = program.steps(thread).len() as Pos;
+        writer.thread(&mut processes, thread, 0, limit, Question::Deadlock);
+    }
+    writer.composition(false);
+    processes.push_str(&std::mem::take(&mut writer.text));
+    writer.channels.extend(mentioned);
+    writer.declarations(Question::Deadlock);
+    let channels = writer.channels.iter().copied().filter(|channel| !ARTIFICIAL.contains(channel)).collect();
+    Model { declarations: std::mem::take(&mut writer.text), processes, steps, channels }
 }
 
 /// Objects that the events of the file mention.
@@ -98,6 +140,7 @@ struct Writer<'a> {
     /// Values of registers, numbered per register.
     values: FxHashMap<ValueIx, u32>,
     used: Used,
+    spoken: Option<&'a FxHashMap<EventIx, String>>,
 }
 
 /// One event of a thread's process, and what the thread does instead if it cannot.
@@ -110,6 +153,23 @@ struct Event {
 impl Event {
     fn new(text: String) -> Event {
         Event { text, otherwise: None }
+    }
+}
+
+impl<'a> Writer<'a> {
+    fn new(trace: &'a MemoryTrace, program: &'a Program, names: &'a Names) -> Writer<'a> {
+        Writer {
+            trace,
+            program,
+            names,
+            text: String::new(),
+            channels: BTreeSet::new(),
+            orders: FxHashMap::default(),
+            sources: FxHashSet::default(),
+            values: FxHashMap::default(),
+            used: Used::default(),
+            spoken: None,
+        }
     }
 }
 
@@ -219,7 +279,13 @@ impl Writer<'_> {
             Event::new(format!("{channel}.{t}.{rest}"))
         };
         match step.action {
-            Action::Free => self.thread_events(thread, pos, step, events),
+            Action::Free => {
+                self.thread_events(thread, pos, step, events);
+                // Steps that the trace does not have stand for the event nearest to them.
+                let is_own = pos == 0 || program.steps(thread)[pos as usize - 1].event != step.event;
+                let text = self.spoken.and_then(|spoken| spoken.get(&step.event)).filter(|_| is_own);
+                events.extend(text.map(|text| Event::new(text.clone())));
+            }
             Action::Lock { lock, shared, tries } => {
                 self.used.locks.insert(lock.0);
                 let (channel, missed) = match (shared, tries) {

@@ -9,4 +9,5 @@
 pub mod aspect;
 pub mod image;
 pub mod locate;
+pub mod plan;
 pub mod visibility;

@@ -5,7 +5,7 @@
 //! functions come first.
 
 use crate::steer::server;
-use crate::{arena, interpose, message, real, run, shadow, standalone, steer, thread, threads};
+use crate::{arena, interpose, message, probe, real, run, shadow, standalone, steer, thread, threads};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 use raddle_wire::region::{ENV_REGION, Header, option, state, steer as steering};
@@ -78,7 +78,10 @@ fn prepare(header: &'static Header) {
     if header.processor != 0 {
         real::stay_on(header.processor - 1);
     }
-    let wants_accesses = header.options & option::MEMORY != 0;
+    interpose::modules::register(run::image());
+    // Before large tables are mapped: stubs have to lie near their modules.
+    probe::start();
+    let wants_accesses = run::options(header) & option::MEMORY != 0;
     if header.options & option::SHARED_TABLES != 0 {
         arena::share_tables();
     }
@@ -90,7 +93,6 @@ fn prepare(header: &'static Header) {
         ));
     }
     crate::detect::configure(header);
-    interpose::modules::register(run::image());
 }
 
 fn configure(header: &'static Header) {

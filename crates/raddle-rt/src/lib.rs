@@ -32,6 +32,7 @@ pub mod interpose;
 pub mod message;
 pub mod observe;
 pub mod own_memory;
+pub mod probe;
 pub mod real;
 pub mod record;
 pub mod registry;

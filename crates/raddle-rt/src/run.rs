@@ -3,12 +3,14 @@
 //! Everybody asks here, on frequent paths too, so each question is one relaxed load. `init` answers them, once, before the program
 //! begins; afterwards the answers only change to *no more* ([`stop`]).
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use raddle_wire::region::{Header, observe, option};
 
 static HEADER: AtomicUsize = AtomicUsize::new(0);
 /// Which image of this process this is: a process that becomes another program by `exec` has several.
 static IMAGE: AtomicU32 = AtomicU32::new(0);
+/// Options that probes need beside those of the region.
+static WISHES: AtomicU64 = AtomicU64::new(0);
 /// The program is observed or steered.
 static OBSERVING: AtomicBool = AtomicBool::new(false);
 static RECORDING: AtomicBool = AtomicBool::new(false);
@@ -45,11 +47,21 @@ pub fn image() -> u32 {
     IMAGE.load(Ordering::Relaxed)
 }
 
+/// Asks for options whatever the region says: before [`begin`].
+pub fn wish(options: u64) {
+    WISHES.fetch_or(options, Ordering::Relaxed);
+}
+
+/// What the region says, and what was wished for.
+pub fn options(header: &Header) -> u64 {
+    header.options | WISHES.load(Ordering::Relaxed)
+}
+
 /// What is wanted of the program, from here on.
 pub fn begin(header: &Header) {
     let records = header.observe & observe::RECORD != 0;
     RECORDING.store(records, Ordering::Relaxed);
-    ACCESSES.store(header.options & option::MEMORY != 0, Ordering::Relaxed);
+    ACCESSES.store(options(header) & option::MEMORY != 0, Ordering::Relaxed);
     KEEP_REDUNDANT.store(header.options & option::KEEP_REDUNDANT != 0, Ordering::Relaxed);
     ALLOCATIONS.store(records && header.options & option::ALLOCATIONS != 0, Ordering::Relaxed);
     OBSERVING.store(true, Ordering::Relaxed);
@@ -123,7 +135,7 @@ pub fn atomics_observed() -> bool {
 }
 
 fn before_first_fork() -> bool {
-    header().is_some_and(|header| header.options & option::BEFORE_FIRST_FORK != 0)
+    header().is_some_and(|header| options(header) & option::BEFORE_FIRST_FORK != 0)
 }
 
 /// Seed of the run that this process is: a fork server counts its runs.

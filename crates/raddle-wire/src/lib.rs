@@ -14,6 +14,7 @@ pub mod crash;
 pub mod follow;
 pub mod journal;
 pub mod operations;
+pub mod probe;
 pub mod record;
 pub mod region;
 pub mod report;

@@ -154,6 +154,12 @@ impl Script {
             .map_err(|error| self.explain(error, text.span))
     }
 
+    /// The assertion with this number, counted from zero, as the engine takes it.
+    pub fn assertion(&mut self, index: usize) -> Result<goal::Assertion, Diagnostic> {
+        let (_, assertion) = self.assertions[index].clone();
+        self.goal(&assertion).map_err(|fault| *fault.0)
+    }
+
     /// Runs something on the engine with this script's definitions.
     pub fn with_checker<T>(&mut self, options: &CheckOptions, run: impl FnOnce(&mut Checker<'_>) -> T) -> T {
         let mut arena = std::mem::take(&mut self.evaluator.arena);

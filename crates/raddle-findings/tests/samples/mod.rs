@@ -162,6 +162,7 @@ impl Sampler<'_> {
             Role::Interferes,
             Role::ComesFirst,
             Role::ShouldComeFirst,
+            Role::Violates,
             Role::RepeatsItself,
             Role::AcquiresAgain,
             Role::Unknown,
@@ -207,6 +208,7 @@ impl Sampler<'_> {
             Attempt::OtherMemory,
             Attempt::OtherDeadlock { missing: vec![self.s()] },
             Attempt::Ordered,
+            Attempt::Kept,
             Attempt::NotAgain { shown: 1, replays: 2 },
             Attempt::TooManyThreads,
             Attempt::OutOfTime,
@@ -218,7 +220,7 @@ impl Sampler<'_> {
             match attempt {
                 Attempt::Diverged { .. } | Attempt::Standstill { .. } | Attempt::Ended { .. } => {}
                 Attempt::TimedOut { .. } | Attempt::OtherMemory | Attempt::OtherDeadlock { .. } => {}
-                Attempt::Ordered | Attempt::NotAgain { .. } | Attempt::TooManyThreads => {}
+                Attempt::Ordered | Attempt::Kept | Attempt::NotAgain { .. } | Attempt::TooManyThreads => {}
                 Attempt::OutOfTime
                 | Attempt::Interrupted
                 | Attempt::TooLong { .. }
@@ -231,7 +233,7 @@ impl Sampler<'_> {
     pub fn bases(&self) -> Vec<Basis> {
         let attempts = || self.attempts();
         let mut all = Vec::new();
-        for shown in [Shown::Parked, Shown::Blocked, Shown::Ended, Shown::Unordered] {
+        for shown in [Shown::Parked, Shown::Blocked, Shown::Ended, Shown::Unordered, Shown::Violated] {
             all.extend([0, 1, 2].map(|replays| Basis::Replayed { shown, replays }));
         }
         let invisible = [

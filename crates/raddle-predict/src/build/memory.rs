@@ -54,10 +54,11 @@ impl Builder<'_> {
             self.push(ix, thread, Action::Free, true);
             return;
         }
-        let register = {
-            let memory = self.space.translate(addr);
-            self.register(memory)
-        };
+        let memory = self.space.translate(addr);
+        if self.counters.has(memory) {
+            return self.count(ix, thread, memory);
+        }
+        let register = self.register(memory);
         let (reads, writes) = (kind.reads().then_some(read), kind.writes().then_some(written));
         self.register_step(ix, thread, register, (reads, writes), true);
     }

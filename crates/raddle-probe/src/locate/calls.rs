@@ -25,6 +25,8 @@ pub struct CallSite<'data> {
     /// The instruction that calls or jumps.
     pub address: u64,
     pub callee: Callee<'data>,
+    /// Where the register that is called was loaded from a slot of the dynamic linker.
+    pub loaded_at: Option<u64>,
     /// The function does not come back here.
     pub is_tail: bool,
 }
@@ -32,7 +34,7 @@ pub struct CallSite<'data> {
 pub fn sites<'data>(image: &Image<'data>, function: &Function<'data>) -> Vec<CallSite<'data>> {
     let mut sites = Vec::new();
     // Registers that hold the address of a function.
-    let mut held: FxHashMap<Register, Slot> = FxHashMap::default();
+    let mut held: FxHashMap<Register, (Slot, u64)> = FxHashMap::default();
     let mut info = InstructionInfoFactory::new();
     let mut decoder = Decoder::with_ip(64, image.bytes_of(function), function.start, DecoderOptions::NONE);
     let mut instruction = Instruction::default();
@@ -48,7 +50,10 @@ pub fn sites<'data>(image: &Image<'data>, function: &Function<'data>) -> Vec<Cal
             || instruction.is_jmp_near_indirect()
             || instruction.is_jcc_short_or_near();
         if transfers && let Some(callee) = callee(image, function, &instruction, &held) {
-            sites.push(CallSite { address: instruction.ip(), callee, is_tail });
+            let loaded_at = (instruction.op0_kind() == OpKind::Register)
+                .then(|| held.get(&instruction.op0_register()).map(|(_, at)| *at))
+                .flatten();
+            sites.push(CallSite { address: instruction.ip(), callee, loaded_at, is_tail });
         }
         for used in info.info(&instruction).used_registers() {
             if !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess) {
@@ -66,7 +71,7 @@ pub fn sites<'data>(image: &Image<'data>, function: &Function<'data>) -> Vec<Cal
             && instruction.is_ip_rel_memory_operand()
             && let Some(slot) = image.slot(instruction.ip_rel_memory_address())
         {
-            held.insert(instruction.op0_register(), slot);
+            held.insert(instruction.op0_register(), (slot, instruction.ip()));
         }
     }
     sites
@@ -76,7 +81,7 @@ fn callee<'data>(
     image: &Image<'data>,
     function: &Function<'data>,
     instruction: &Instruction,
-    held: &FxHashMap<Register, Slot>,
+    held: &FxHashMap<Register, (Slot, u64)>,
 ) -> Option<Callee<'data>> {
     let of_slot = |slot: Slot| match slot {
         Slot::Name(ix) => Callee::Import(image.import(ix)),
@@ -94,7 +99,7 @@ fn callee<'data>(
         OpKind::Memory if instruction.is_ip_rel_memory_operand() => {
             image.slot(instruction.ip_rel_memory_address()).map(of_slot)
         }
-        OpKind::Register => held.get(&instruction.op0_register()).copied().map(of_slot),
+        OpKind::Register => held.get(&instruction.op0_register()).map(|(slot, _)| of_slot(*slot)),
         _ => None,
     }
 }

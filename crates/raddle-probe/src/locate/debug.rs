@@ -42,11 +42,30 @@ pub struct DebugInfo {
     /// Sorted by address.
     pub rows: Vec<Row>,
     globals: FxHashMap<String, (u64, TypeRef)>,
+    /// By the most readable name.
+    signatures: FxHashMap<String, Signature>,
     types: FxHashMap<TypeRef, Type>,
 }
 
 /// Offset in `.debug_info`.
 type TypeRef = usize;
+
+/// How a function is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    pub parameters: Vec<(String, Option<usize>)>,
+    pub returns: Option<usize>,
+}
+
+/// How a value is passed and looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Integer { bytes: u8, signed: bool },
+    Pointer,
+    Float { bytes: u64 },
+    Aggregate { bytes: u64 },
+    Unknown,
+}
 
 #[derive(Default)]
 struct Type {
@@ -57,6 +76,20 @@ struct Type {
     of: Option<TypeRef>,
     is_array: bool,
     dimensions: u32,
+    kind: TypeKind,
+    /// What it points to.
+    to: Option<TypeRef>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum TypeKind {
+    Signed,
+    Unsigned,
+    Float,
+    Pointer,
+    Aggregate,
+    #[default]
+    Other,
 }
 
 /// Chains of typedefs and nestings longer than this are cycles of damaged files.
@@ -88,6 +121,12 @@ impl DebugInfo {
             let names = origins.names_of(origin);
             info.inlined.push(Inlined { names, file, line });
         }
+        for (function, signature) in std::mem::take(&mut origins.signatures) {
+            for name in origins.names_of(function) {
+                let name = super::names::spellings(&name).swap_remove(0);
+                info.signatures.entry(name).or_insert_with(|| signature.clone());
+            }
+        }
         info
     }
 
@@ -103,6 +142,8 @@ impl DebugInfo {
         // Namespaces around, and the structure whose members are read, by depth.
         let mut scopes: Vec<(isize, String)> = Vec::new();
         let mut structures: Vec<(isize, TypeRef)> = Vec::new();
+        // Functions whose parameters are read, by depth, with their places among the signatures.
+        let mut functions: Vec<(isize, usize)> = Vec::new();
         let mut depth = 0isize;
         while let Some((delta, entry)) = entries.next_dfs()? {
             depth += delta;
@@ -116,6 +157,9 @@ impl DebugInfo {
             while structures.last().is_some_and(|(at, _)| *at >= depth) {
                 structures.pop();
             }
+            while functions.last().is_some_and(|(at, _)| *at >= depth) {
+                functions.pop();
+            }
             let here = base + entry.offset().0;
             let name = text(dwarf, unit, entry, gimli::DW_AT_name);
             match entry.tag() {
@@ -125,6 +169,24 @@ impl DebugInfo {
                     let origin = reference(base, entry, gimli::DW_AT_abstract_origin)
                         .or_else(|| reference(base, entry, gimli::DW_AT_specification));
                     origins.functions.insert(here, (name.into_iter().chain(linkage).collect(), origin));
+                    let returns = reference(base, entry, gimli::DW_AT_type);
+                    functions.push((depth, origins.signatures.len()));
+                    origins.signatures.push((here, Signature { parameters: Vec::new(), returns }));
+                }
+                gimli::DW_TAG_formal_parameter => {
+                    if let Some(&(at, function)) = functions.last()
+                        && at + 1 == depth
+                    {
+                        let of = reference(base, entry, gimli::DW_AT_type);
+                        let origin = reference(base, entry, gimli::DW_AT_abstract_origin);
+                        let (known_name, known_type) = origin
+                            .and_then(|origin| origins.parameters.get(&origin))
+                            .cloned()
+                            .unwrap_or_default();
+                        let parameter = (name.unwrap_or(known_name), of.or(known_type));
+                        origins.parameters.insert(here, parameter.clone());
+                        origins.signatures[function].1.parameters.push(parameter);
+                    }
                 }
                 gimli::DW_TAG_inlined_subroutine => {
                     if let Some(origin) = reference(base, entry, gimli::DW_AT_abstract_origin) {
@@ -169,8 +231,18 @@ impl DebugInfo {
                     let pointer = matches!(tag, gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type);
                     let known = number(entry, gimli::DW_AT_byte_size).filter(|_| !is_array);
                     let bytes = known.unwrap_or(if pointer { 8 } else { 0 });
-                    let of = if pointer { None } else { reference(base, entry, gimli::DW_AT_type) };
-                    self.types.insert(here, Type { bytes, of, is_array, ..Type::default() });
+                    let target = reference(base, entry, gimli::DW_AT_type);
+                    let (of, to) = if pointer { (None, target) } else { (target, None) };
+                    let kind = match tag {
+                        _ if pointer => TypeKind::Pointer,
+                        gimli::DW_TAG_structure_type
+                        | gimli::DW_TAG_class_type
+                        | gimli::DW_TAG_union_type => TypeKind::Aggregate,
+                        gimli::DW_TAG_enumeration_type => TypeKind::Unsigned,
+                        gimli::DW_TAG_base_type => base_kind(entry),
+                        _ => TypeKind::Other,
+                    };
+                    self.types.insert(here, Type { bytes, of, is_array, kind, to, ..Type::default() });
                     structures.push((depth, here));
                 }
                 _ => {}
@@ -273,6 +345,29 @@ impl DebugInfo {
         Ok(Extent { address, bytes: self.bytes_of(of) })
     }
 
+    pub fn signature(&self, name: &str) -> Option<&Signature> {
+        self.signatures.get(name)
+    }
+
+    /// What a value of a type is, after some dereferences.
+    pub fn class(&self, of: Option<usize>, dereferences: u8) -> Class {
+        let Some(mut found) = of.and_then(|of| self.plain(of)) else { return Class::Unknown };
+        for _ in 0..dereferences {
+            let Some(next) = found.to.and_then(|to| self.plain(to)) else { return Class::Unknown };
+            found = next;
+        }
+        match (found.kind, found.bytes) {
+            (TypeKind::Pointer, _) => Class::Pointer,
+            (TypeKind::Float, bytes) => Class::Float { bytes },
+            (TypeKind::Signed, bytes @ 1..=8) => Class::Integer { bytes: bytes as u8, signed: true },
+            (TypeKind::Unsigned, bytes @ 1..=8) => Class::Integer { bytes: bytes as u8, signed: false },
+            (_, bytes) if !found.members.is_empty() || found.kind == TypeKind::Aggregate => {
+                Class::Aggregate { bytes }
+            }
+            _ => Class::Unknown,
+        }
+    }
+
     pub fn globals(&self) -> impl Iterator<Item = &str> {
         self.globals.keys().map(String::as_str)
     }
@@ -283,6 +378,8 @@ impl DebugInfo {
 struct Origins {
     functions: FxHashMap<usize, (Vec<String>, Option<usize>)>,
     inlined: Vec<(usize, String, u32)>,
+    signatures: Vec<(usize, Signature)>,
+    parameters: FxHashMap<usize, (String, Option<usize>)>,
 }
 
 impl Origins {
@@ -295,6 +392,17 @@ impl Origins {
             origin = *next;
         }
         names
+    }
+}
+
+fn base_kind(entry: &Entry) -> TypeKind {
+    match entry.attr_value(gimli::DW_AT_encoding) {
+        Ok(Some(AttributeValue::Encoding(encoding))) => match encoding {
+            gimli::DW_ATE_signed | gimli::DW_ATE_signed_char => TypeKind::Signed,
+            gimli::DW_ATE_float | gimli::DW_ATE_complex_float => TypeKind::Float,
+            _ => TypeKind::Unsigned,
+        },
+        _ => TypeKind::Other,
     }
 }
 

@@ -11,6 +11,7 @@ mod debug;
 mod names;
 
 pub use calls::{CallSite, Callee};
+pub use debug::{Class, Signature};
 
 use crate::aspect::{Aspect, JoinPoint, Target, TargetName};
 use crate::image::{Image, Refusal};
@@ -34,6 +35,8 @@ pub struct Place {
     /// The function in which a call or a line stands.
     pub within: Option<String>,
     pub is_tail_call: bool,
+    /// Of a call through a register: where the register was loaded.
+    pub loaded_at: Option<u64>,
 }
 
 /// Something that the user should know about an aspect.
@@ -92,6 +95,19 @@ impl Module {
 pub struct Locator<'modules> {
     modules: &'modules [Module],
     views: Vec<Option<View<'modules>>>,
+}
+
+/// A signature and what its types mean.
+#[derive(Clone, Copy)]
+pub struct Described<'module> {
+    pub signature: &'module Signature,
+    debug: &'module DebugInfo,
+}
+
+impl Described<'_> {
+    pub fn class(&self, of: Option<usize>, dereferences: u8) -> Class {
+        self.debug.class(of, dereferences)
+    }
 }
 
 /// What is kept of one module.
@@ -160,6 +176,7 @@ impl<'modules> Locator<'modules> {
                             what,
                             within: None,
                             is_tail_call: false,
+                            loaded_at: None,
                         };
                         located.places.push(place);
                         if symbol.is_clone {
@@ -219,7 +236,16 @@ impl<'modules> Locator<'modules> {
             if let Some(what) = what {
                 let within = self.function_at(view, call.address);
                 let (address, is_tail_call) = (call.address, call.is_tail);
-                located.places.push(Place { module: number, address, bytes: 0, what, within, is_tail_call });
+                let loaded_at = call.loaded_at;
+                located.places.push(Place {
+                    module: number,
+                    address,
+                    bytes: 0,
+                    what,
+                    within,
+                    is_tail_call,
+                    loaded_at,
+                });
             }
         }
     }
@@ -256,6 +282,7 @@ impl<'modules> Locator<'modules> {
                 what: path.to_owned(),
                 within: None,
                 is_tail_call: false,
+                loaded_at: None,
             }),
             // Only where the global itself is known is the reason about this module.
             Err(reason)
@@ -290,6 +317,7 @@ impl<'modules> Locator<'modules> {
                 what: format!("{}:{line}", debug.files[row.file as usize]),
                 within: self.function_at(view, row.address),
                 is_tail_call: false,
+                loaded_at: None,
             });
         }
     }
@@ -423,6 +451,29 @@ impl<'modules> Locator<'modules> {
                 "compile with -fno-inline, or give the function `__attribute__((noinline))`".to_owned();
             located.notes.push(Note { message, help });
         }
+    }
+
+    /// The file of a module, as far as its code is concerned.
+    pub fn image(&self, module: usize) -> Option<&Image<'modules>> {
+        self.views.get(module)?.as_ref().map(|view| &view.image)
+    }
+
+    /// How a function is called, and the class of each parameter and of the result, after so many dereferences.
+    pub fn signature(&self, name: &str) -> Option<Described<'modules>> {
+        let modules: &'modules [Module] = self.modules;
+        modules.iter().find_map(|module| {
+            // Libraries of the system have no debug information of their own, and the program need not read them for that.
+            let debug = (!module.is_system).then(|| module.debug())?;
+            let signature = debug.signature(name)?;
+            Some(Described { signature, debug })
+        })
+    }
+
+    /// Where the first row of each line of a function is, for finding jump tables' targets.
+    pub fn rows_within(&self, module: usize, range: std::ops::Range<u64>) -> Vec<u64> {
+        let rows = &self.modules[module].debug().rows;
+        let from = rows.partition_point(|row| row.address < range.start);
+        rows[from..].iter().map(|row| row.address).take_while(|address| *address < range.end).collect()
     }
 
     /// File and line of the code at a place.

@@ -47,7 +47,11 @@ fn rank(party: &Party) -> u8 {
         Action::SignalsNobody { .. } => 0,
         Action::Waits { .. } => 3,
         Action::Plays { role, .. } => match role {
-            Role::BeginsRegion | Role::BeginsSequence | Role::ComesFirst | Role::AccessesOne => 0,
+            Role::BeginsRegion
+            | Role::BeginsSequence
+            | Role::ComesFirst
+            | Role::Violates
+            | Role::AccessesOne => 0,
             Role::AccessesSome => 0,
             Role::InsideRegion | Role::CommitsRegion => 1,
             Role::Interferes

@@ -121,6 +121,7 @@ fn plays(role: Role, object: Option<&Object>) -> String {
         Role::InsideRegion => format!("is inside the region that should be atomic{}", with(object)),
         Role::Interferes => format!("interferes{}", with(object)),
         Role::ComesFirst => format!("comes first{}", with(object)),
+        Role::Violates => "makes the event that violates it".to_owned(),
         Role::ShouldComeFirst => format!("should come first{}", with(object)),
         Role::RepeatsItself => "repeats the same steps".to_owned(),
         Role::AcquiresAgain => {

@@ -37,6 +37,7 @@ fn replayed(shown: Shown, replays: u32) -> String {
         Shown::Parked => "both threads stood before their accesses at the same moment",
         Shown::Blocked => "all threads involved were blocked and no other thread could wake them",
         Shown::Ended => "the program ended in the same way each time",
+        Shown::Violated => "the events of the run violated the property",
         Shown::Unordered => "no synchronisation visible to Raddle orders the two accesses",
     };
     match (replays, shown) {
@@ -154,6 +155,7 @@ pub(super) fn attempt(attempt: &Attempt) -> String {
         Attempt::Ordered => {
             "the replay followed the schedule, but the two accesses were ordered in it".to_owned()
         }
+        Attempt::Kept => "the replay followed the schedule, but its events keep the property".to_owned(),
         Attempt::NotAgain { shown, replays } => {
             format!(
                 "the error was shown once, but in only {shown} of {} of the stored schedule",

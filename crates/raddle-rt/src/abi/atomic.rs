@@ -6,6 +6,7 @@
 //! for is what is recorded.
 
 use crate::detect::weak::{Outcome, Wish};
+use crate::probe::globals;
 use crate::steer::noise;
 use crate::steer::{self, Detail, Request};
 use crate::thread::{self, Busy, Thread};
@@ -176,6 +177,11 @@ fn perform<W: Word, T>(operation: Operation<W>, action: impl FnOnce(Option<W>) -
         return action(None).result;
     }
     let pc = thread.caller_pc();
+    let (address, bytes) = (operation.at as usize, 1 << W::LOG2);
+    if globals::concerns(address, bytes) {
+        let (reads, writes) = (operation.wish != Wish::Store, operation.wish != Wish::Load);
+        globals::before(thread, pc, address, bytes, reads, writes);
+    }
     if !steer::on() {
         return match noise::on() {
             true => observe_with_noise(thread, pc, &operation, action),

@@ -1,8 +1,9 @@
 //! Plain memory accesses, function entry and exit.
 
-use crate::thread;
+use crate::probe::globals;
+use crate::thread::{self, Thread};
 use crate::{access_hook, detect, export_with_pc, observe, wide_access_hook};
-use raddle_wire::record::access::{COMPOUND, LIBRARY, VOLATILE, VPTR, WRITE};
+use raddle_wire::record::access::{COMPOUND, LIBRARY, SIZE_MASK, VOLATILE, VPTR, WRITE};
 
 /// An access that the fast path could not settle.
 pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
@@ -11,8 +12,20 @@ pub extern "C" fn slow_access(address: usize, pc: u64, aux: u32) {
         if detect::alone() {
             return detect::cells::plain(thread, pc, aux as u8, address);
         }
-        observe::access(thread, pc, aux as u8, address);
+        observed_access(thread, pc, aux as u8, address);
     }
+}
+
+/// An access to a variable that the user named is an event besides.
+#[inline]
+fn observed_access(thread: &Thread, pc: u64, aux: u8, address: usize) {
+    let bytes = 1usize << (aux & SIZE_MASK);
+    if !globals::concerns(address, bytes) {
+        return observe::access(thread, pc, aux, address);
+    }
+    globals::before(thread, pc, address, bytes, aux & (WRITE | COMPOUND) != WRITE, aux & WRITE != 0);
+    observe::access(thread, pc, aux, address);
+    globals::after(thread);
 }
 
 /// The same for sixteen bytes.
@@ -76,7 +89,7 @@ fn access(address: usize, aux: u8) {
     let thread = thread::current();
     if thread.access.are_enabled() && !thread.is_busy() {
         let pc = thread.caller_pc();
-        observe::access(thread, pc, aux, address);
+        observed_access(thread, pc, aux, address);
     }
 }
 
@@ -84,7 +97,12 @@ fn range(address: usize, bytes: usize, aux: u8) {
     let thread = thread::current();
     if thread.access.are_enabled() && !thread.is_busy() {
         let pc = thread.caller_pc();
+        if bytes == 0 || !globals::concerns(address, bytes) {
+            return observe::range(thread, pc, aux, address, bytes);
+        }
+        globals::before(thread, pc, address, bytes, aux & WRITE == 0, aux & WRITE != 0);
         observe::range(thread, pc, aux, address, bytes);
+        globals::after(thread);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::thread::{self, Busy};
 use crate::{export_with_pc, observe, real_fn, run, spin};
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::SyncOp;
 use raddle_wire::region::{BUILD_ID_MAX, MODULE_PATH_MAX, MODULES_MAX, MODULES_OFFSET, ModuleEntry};
 
@@ -15,6 +15,13 @@ mod c {
 }
 
 static TABLE: spin::Spin<u32> = spin::Spin::new(0);
+/// Who else wants to know of new modules: the address of a function, or 0.
+static ALSO: AtomicUsize = AtomicUsize::new(0);
+
+/// Calls the function whenever modules were loaded after the start.
+pub fn when_loaded(function: fn()) {
+    ALSO.store(function as usize, Ordering::Release);
+}
 
 /// Lists all mapped modules that are not listed yet.
 pub fn register(image: u32) {
@@ -151,6 +158,11 @@ extern "C" fn do_dlopen(path: *const c_char, flags: c_int) -> *mut c_void {
         {
             let _busy = Busy::enter(thread);
             register(run::image());
+            let also = ALSO.load(Ordering::Acquire);
+            if also != 0 {
+                // SAFETY: put there by `when_loaded`.
+                unsafe { core::mem::transmute::<usize, fn()>(also)() };
+            }
         }
         observe::sync(thread, pc, SyncOp::ModuleLoad, handle as usize, 0);
     }

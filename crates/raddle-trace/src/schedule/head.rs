@@ -19,6 +19,9 @@
 //! seed 7
 //! took 120 ms
 //! input "two lines\n"
+//! aspect "open(#return) after call open_file"
+//! property "assert FILES [T= PROGRAM"
+//! violates 1
 //! ```
 //!
 //! The *code-id* is a hash of the program's code and constants. It does not depend on where the program was built, as the
@@ -127,6 +130,10 @@ pub struct Head {
     /// for much longer without an operation waits for something that this schedule keeps from happening.
     pub took_ms: u64,
     pub input: Input,
+    /// Which places of the program are events, in the aspect language; empty if none are.
+    pub aspects: String,
+    /// What a run along the schedule violates: a script, and the number of its assertion, from 1.
+    pub property: Option<(String, u32)>,
 }
 
 impl Head {
@@ -175,6 +182,15 @@ impl Head {
         if self.took_ms != 0 {
             line("took", &[&self.took_ms.to_string(), "ms"]);
         }
+        for aspect in self.aspects.lines() {
+            line("aspect", &[aspect]);
+        }
+        if let Some((script, assertion)) = &self.property {
+            for script_line in script.lines() {
+                line("property", &[script_line]);
+            }
+            line("violates", &[&assertion.to_string()]);
+        }
         match &self.input {
             Input::Nothing => {}
             Input::Unknown => line("input", &["unknown"]),
@@ -221,6 +237,8 @@ mod tests {
             seed: u64::MAX,
             took_ms: 120,
             input: Input::Bytes(b"two\nlines\n".to_vec()),
+            aspects: "open(#return) after call \"open\"\n\n-- done\n".into(),
+            property: Some(("assert STOP [T= PROGRAM\n".into(), 1)),
         }
     }
 

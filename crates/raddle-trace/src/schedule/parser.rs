@@ -198,6 +198,19 @@ impl<'a> Parser<'a> {
             "code-id" => head.code_id = words.next("the code-id")?.text,
             "source" => head.sources.push(words.next("a source file")?.text),
             "flag" => head.flags.push(words.next("a flag")?.text),
+            "aspect" => {
+                head.aspects.push_str(&words.next("an aspect")?.text);
+                head.aspects.push('\n');
+            }
+            "property" => {
+                let line = words.next("a line of a script")?.text;
+                let (script, _) = head.property.get_or_insert_default();
+                script.push_str(&line);
+                script.push('\n');
+            }
+            "violates" => {
+                head.property.get_or_insert_default().1 = words.number("the number of an assertion")?
+            }
             "compiler" => head.compiler = words.next("a compiler")?.text,
             "run" => {
                 for word in words.words.by_ref() {

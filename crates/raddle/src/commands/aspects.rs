@@ -3,13 +3,11 @@
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::launch::inspect;
-use anyhow::Context;
-use object::{Object, ObjectSection};
+use crate::launch::probes::modules_of;
 use raddle_probe::aspect::{Aspect, Diagnostic, File, Parsed, parse};
 use raddle_probe::locate::{Located, Locator, Module, Place};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Name events of a program without touching its source (docs/aspects.md).
 ///
@@ -108,51 +106,12 @@ fn understood(path: &Path, ctx: &Ctx) -> anyhow::Result<Option<(String, File)>> 
     Ok((!parsed.has_errors()).then_some((text, parsed.file)))
 }
 
-/// The program and the libraries that it loads when it starts.
-fn modules(program: &[PathBuf]) -> anyhow::Result<Vec<Module>> {
-    let path = inspect::find(&program[0])?;
-    let open = |path: &Path| {
-        let module = Module::open(path)
-            .map_err(|error| Refusal(format!("cannot read {}: {error}", path.display())))?;
-        if let Err(reason) = module.image() {
-            return Err(Refusal(format!(
-                "{}: {reason}; aspects are for programs of 64-bit x86",
-                path.display()
-            )));
-        }
-        Ok(module)
-    };
-    let mut modules = vec![open(&path)?];
-    for library in libraries(&path)? {
-        modules.push(open(&library)?);
-    }
-    Ok(modules)
-}
-
-/// Asks the program's own loader, which runs nothing of the program for that.
-fn libraries(program: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let bytes = std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
-    let file =
-        object::File::parse(&bytes[..]).with_context(|| format!("{} is no ELF file", program.display()))?;
-    let loader = file.section_by_name(".interp").and_then(|section| section.data().ok().map(<[u8]>::to_vec));
-    let Some(loader) = loader.and_then(|name| String::from_utf8(name).ok()) else { return Ok(Vec::new()) };
-    let loader = loader.trim_end_matches('\0');
-    let output = Command::new(loader).arg("--list").arg(program).output();
-    let output = output.with_context(|| format!("cannot start the loader {loader}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let path_of = |line: &str| {
-        let path = line.split("=>").nth(1)?.split(" (0x").next()?.trim();
-        path.starts_with('/').then(|| PathBuf::from(path))
-    };
-    Ok(text.lines().filter_map(path_of).collect())
-}
-
 fn check(args: &FileArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     let (text, parsed) = read(&args.file)?;
     let mut diagnostics = parsed.diagnostics.clone();
     let mut applies_everywhere = true;
     if !args.program.is_empty() {
-        let modules = modules(&args.program)?;
+        let modules = modules_of(&inspect::find(&args.program[0])?)?;
         let locator = Locator::new(&modules);
         for aspect in parsed.file.aspects() {
             let located = locator.locate(aspect);
@@ -193,7 +152,7 @@ fn told(diagnostic: &Diagnostic, text: &str) -> Value {
 
 fn plan(args: &FileArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     let Some((text, file)) = understood(&args.file, ctx)? else { return Ok(Exit::Trouble) };
-    let modules = modules(&args.program)?;
+    let modules = modules_of(&inspect::find(&args.program[0])?)?;
     let locator = Locator::new(&modules);
     let all: Vec<(&Aspect, Located)> =
         file.aspects().map(|aspect| (aspect, locator.locate(aspect))).collect();
@@ -264,7 +223,7 @@ fn shown(place: &Place, modules: &[Module], locator: &Locator) -> String {
 }
 
 fn list(args: &ListArgs) -> anyhow::Result<Exit> {
-    let modules = modules(&args.program)?;
+    let modules = modules_of(&inspect::find(&args.program[0])?)?;
     let locator = Locator::new(&modules);
     let names = if args.globals { locator.globals() } else { locator.functions() };
     let wanted = |name: &&String| args.text.as_ref().is_none_or(|text| name.contains(text.as_str()));

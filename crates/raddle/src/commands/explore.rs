@@ -3,6 +3,7 @@
 use super::exhaustive::{self, SearchArgs};
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
+use crate::hunt::properties::{self, PropertyArgs};
 use crate::launch::exploring::{self, Plan};
 use crate::launch::outcomes::{Explored, Group, explored, groups};
 use crate::launch::process::describe as describe_status;
@@ -15,6 +16,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::{Campaign, Ending, Estimate, Observation, Seen, Strategy};
 use raddle_findings::{Evidence, Store, file};
+use raddle_property::script::Property;
 use raddle_trace::region::RegionConfig;
 use raddle_trace::symbols::lines::code_of_line;
 use raddle_wire::region::{noise, option};
@@ -97,6 +99,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = raddle_findings::store::FOLDER)]
     keep: PathBuf,
     #[command(flatten)]
+    properties: PropertyArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -145,6 +149,16 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         exec: args.exec || args.mode == Mode::Exec,
         head,
     };
+    let properties = args.properties.read()?;
+    if !properties.is_empty() {
+        if args.exhaustive {
+            return Err(Refusal(
+                "properties are checked on runs under a strategy; leave out --exhaustive".into(),
+            )
+            .into());
+        }
+        return explore_properties(&args, &plan, &properties, &store, reporter, &stop, ctx);
+    }
     let started = Instant::now();
     let searching = match args.exhaustive {
         true => Some(args.search.run(&plan, &stop, ctx)?),
@@ -217,6 +231,65 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     // A loop that never ends is a failure, and no finding.
     let failed = search.is_some_and(|search| search.failures > 0);
     Ok(if failed && matches!(exit, Exit::Clean) { Exit::Found } else { exit })
+}
+
+/// Runs the program, and looks whether what each run did violates a property.
+fn explore_properties(
+    args: &Args,
+    plan: &Plan<'_>,
+    wanted: &[Property],
+    store: &Store,
+    mut reporter: Reporter<'_>,
+    stop: &AtomicBool,
+    ctx: &Ctx,
+) -> anyhow::Result<Exit> {
+    store.create().with_context(|| {
+        format!("cannot create the folder {}; choose another with --keep", args.keep.display())
+    })?;
+    let bar = progress(ctx, plan.runs);
+    let mut seen: BTreeMap<(usize, u32), u64> = BTreeMap::new();
+    let mut runs = 0;
+    for run in 0..plan.runs {
+        if stop.load(Ordering::Relaxed) || args.first && !seen.is_empty() {
+            break;
+        }
+        let seed = if plan.same_seed { plan.seed } else { plan.seed.wrapping_add(run) };
+        let broken = properties::broken_in_run(plan.launch, &plan.config(seed, None), wanted, plan.timeout)?;
+        runs += 1;
+        bar.set_position(runs);
+        for violation in broken {
+            let key = (violation.property, violation.assertion);
+            *seen.entry(key).or_default() += 1;
+            if seen[&key] > 1 {
+                continue;
+            }
+            let (finding, schedule) =
+                properties::explored(&violation, wanted, &plan.head, store, plan.timeout, ctx)?;
+            let text = Some(schedule.to_text());
+            let mut finding = finding;
+            finding.schedule = Some(store.schedule_path(&finding.id).display().to_string());
+            let evidence = Evidence {
+                code_id: plan.head.code_id.clone(),
+                ..Evidence::new("explore", plan.launch.words(), finding.clone(), text)
+            };
+            if let Err(error) = store.add(&evidence) {
+                finding.schedule = None;
+                eprintln!("raddle: warning: finding {} could not be stored: {error}", finding.id);
+            }
+            reporter.hear(finding, false);
+        }
+    }
+    bar.finish_and_clear();
+    if !ctx.quiet {
+        for ((property, assertion), count) in &seen {
+            eprintln!(
+                "raddle: {}: assertion {assertion} was violated in {count} of {runs} runs",
+                wanted[*property].name
+            );
+        }
+        eprintln!("raddle: {runs} runs under {}: {}", args.strategy, reporter.summary());
+    }
+    reporter.finish(plan.launch.words())
 }
 
 /// The configuration under which a run that was seen happens again.

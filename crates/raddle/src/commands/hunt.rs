@@ -5,6 +5,7 @@ use super::{Ctx, Exit, StatusArgs, show_standing};
 use crate::detector_options::DetectorOptions;
 use crate::hunt::confirm::confirm_all;
 use crate::hunt::detectors::Detectors;
+use crate::hunt::properties::{self, PropertyArgs};
 use crate::hunt::visibility::Sight;
 use crate::hunt::{Hunt, Witnessed, crashes, unordered};
 use crate::interrupt;
@@ -20,6 +21,7 @@ use raddle_explore::Strategy;
 use raddle_findings::naming::Namer;
 use raddle_findings::{Evidence, Finding, Grade, Store, deduplicate};
 use raddle_predict::{Options, predict};
+use raddle_property::script::Property;
 use raddle_trace::MemoryTrace;
 use raddle_wire::region::option;
 use std::collections::{HashMap, HashSet};
@@ -41,6 +43,7 @@ use std::time::{Duration, Instant};
 ///   raddle hunt --runs 5 -- ./server --selftest
 ///   raddle hunt --with views,goodlock examples/bank.c
 ///   raddle hunt --with atomizer --functions 'pay_*' examples/bank.c
+///   raddle hunt --aspects file.aspects --property file.csp file.c
 ///   raddle hunt --baseline old/findings.json -- ./server --selftest
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -83,6 +86,8 @@ pub struct Args {
     // Last, because its heading would go on over what follows.
     #[command(flatten)]
     told: DetectorOptions,
+    #[command(flatten)]
+    properties: PropertyArgs,
 }
 
 impl Args {
@@ -105,7 +110,8 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     store.create().and_then(|()| std::fs::create_dir_all(store.traces())).with_context(|| {
         format!("cannot create the folder {}; choose another with --keep", args.keep.display())
     })?;
-    let work = Work { args: &args, store: &store, wanted: &wanted, ctx };
+    let properties = args.properties.read()?;
+    let work = Work { args: &args, store: &store, wanted: &wanted, properties: &properties, ctx };
     let mut found: Vec<(Launch, Witnessed)> = Vec::new();
     let mut unexplored: Vec<String> = Vec::new();
     let mut statuses = Vec::new();
@@ -190,6 +196,7 @@ struct Work<'a> {
     args: &'a Args,
     store: &'a Store,
     wanted: &'a [String],
+    properties: &'a [Property],
     ctx: &'a Ctx,
 }
 
@@ -231,7 +238,7 @@ impl Work<'_> {
         recording: &Recording,
         hunted: &mut Hunted,
     ) -> anyhow::Result<()> {
-        let Work { args, store, wanted, ctx } = *self;
+        let Work { args, store, wanted, ctx, .. } = *self;
         let (config, path) = (what.config(), &recording.summary.path);
         let trace = MemoryTrace::read(raddle_trace::open(path)?.as_mut())?;
         let spinner = stage(ctx, "predicting");
@@ -268,6 +275,14 @@ impl Work<'_> {
         let detectors = Detectors { names: wanted, told: &args.told };
         found.extend(detectors.run(&hunt, path, &mut namer, ctx)?);
         found.extend(confirmed);
+        found.extend(properties::violations(
+            &hunt,
+            &trace,
+            self.properties,
+            &mut namer,
+            ctx,
+            &mut hunted.unexplored,
+        )?);
         found.extend(crashes::stuck(&hunt, recording, &found, &mut namer, ctx)?);
         show_standing(recording.halt, recording.end.as_ref(), &recording.modules);
         hunted.unexplored.extend(prediction.unexplored.iter().map(ToString::to_string));

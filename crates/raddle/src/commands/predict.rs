@@ -1,6 +1,7 @@
 //! `raddle predict`: what other interleavings of a recorded run would do.
 
 use super::{Ctx, Exit};
+use crate::hunt::properties::{self, PropertyArgs};
 use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,6 +9,7 @@ use raddle_findings::naming::Namer;
 use raddle_findings::{Finding, deduplicate};
 use raddle_predict::csp::{Question, Window, emit};
 use raddle_predict::{Candidate, Level, OpenQuestion, Options, Prediction, Unexplored, predict};
+use raddle_property::check::Effort;
 use raddle_trace::schedule::RunOptions;
 use raddle_trace::std_format::InputDialect;
 use raddle_trace::{EventSource, MemoryTrace, OpenTrace};
@@ -75,6 +77,8 @@ pub struct Args {
     /// Switch reductions off; none changes what is predicted.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME")]
     without: Vec<Reduction>,
+    #[command(flatten)]
+    properties: PropertyArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -186,6 +190,13 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             let path = write_schedules(folder, &trace, &prediction, candidate, finding, &mut namer)?;
             finding.schedule = Some(path.display().to_string());
         }
+    }
+    let effort = Effort { atomics: !args.no_atomics, states_max: args.budget, ..Effort::default() };
+    for property in args.properties.read()? {
+        let (found, notes) =
+            properties::predicted(&trace, &property, &effort, &mut namer, args.schedules.as_deref())?;
+        findings.extend(found);
+        notes.iter().filter(|_| !ctx.quiet).for_each(|note| eprintln!("raddle: note: {note}"));
     }
     if let Some(folder) = &args.emit_csp {
         write_models(folder, &trace, &prediction, args.window, ctx)?;

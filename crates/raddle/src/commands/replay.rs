@@ -161,8 +161,10 @@ impl Tally {
         match judged {
             Judged::Shown(_) => self.shown += 1,
             Judged::Not(attempt) => {
-                self.left |=
-                    !matches!(attempt, Attempt::Ended { .. } | Attempt::Ordered | Attempt::OtherMemory);
+                self.left |= !matches!(
+                    attempt,
+                    Attempt::Ended { .. } | Attempt::Ordered | Attempt::Kept | Attempt::OtherMemory
+                );
                 self.failure.get_or_insert(attempt);
             }
             Judged::Followed(status) => self.followed = Some(status),

@@ -6,7 +6,7 @@
 //! in the same place of the program's own code; one with `unordered`, when
 //! nothing orders the accesses of the two places in the run. Everything else is an [`Attempt`] that failed, with the reason.
 
-use super::super::hunt::unordered;
+use super::super::hunt::{properties, unordered};
 use crate::commands::Ctx;
 use crate::launch::shrinking::{self, missing};
 use crate::launch::steering::{self, Outcome, Steered, SteeredParty, Then};
@@ -39,6 +39,9 @@ pub fn judge(
     if !schedule.unordered.is_empty() {
         let shown = unordered::shows(launch, schedule, timeout, ctx)?;
         return Ok(if shown { Judged::Shown(Shown::Unordered) } else { Judged::Not(Attempt::Ordered) });
+    }
+    if schedule.head.property.is_some() {
+        return properties::judge(launch, schedule, timeout);
     }
     let config = steering::replay_config(schedule, then)?;
     let steered = steering::run(launch, &config, streams, timeout)?;

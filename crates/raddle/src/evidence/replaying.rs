@@ -3,6 +3,7 @@
 use crate::compiler::{Refusal, single};
 use crate::launch::identity::Identity;
 use crate::launch::input::StandardInput;
+use crate::launch::probes::Probes;
 use crate::launch::{Compiled, Launch, inspect};
 use raddle_findings::Store;
 use raddle_trace::schedule::{Head, Schedule};
@@ -83,7 +84,12 @@ pub fn surround(launch: Launch, head: &Head, root: &Path) -> anyhow::Result<Laun
         ))
         .into());
     }
+    let probes = match head.aspects.is_empty() {
+        true => launch.probes,
+        false => Some(Probes::of_text(&head.aspects, &launch.program)?),
+    };
     Ok(Launch {
+        probes,
         arguments: head.arguments.iter().map(Into::into).collect(),
         folder: (!head.folder.is_empty()).then_some(folder),
         environment: head.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),

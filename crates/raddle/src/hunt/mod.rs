@@ -4,6 +4,7 @@
 pub mod confirm;
 pub mod crashes;
 pub mod detectors;
+pub mod properties;
 pub mod unordered;
 pub mod visibility;
 

@@ -122,6 +122,8 @@ pub fn head(launch: &Launch, options: RunOptions, seed: u64, root: &Path) -> Hea
         seed,
         took_ms: 0,
         input: launch.input.for_schedule(),
+        aspects: launch.probes.as_ref().map(|probes| probes.aspects.clone()).unwrap_or_default(),
+        property: None,
     }
 }
 

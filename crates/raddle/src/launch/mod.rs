@@ -14,6 +14,7 @@ pub mod input;
 pub mod inspect;
 pub mod outcomes;
 pub mod patience;
+pub mod probes;
 pub mod process;
 pub mod recording;
 pub mod searching;
@@ -83,6 +84,8 @@ pub struct Launch {
     pub follow: Follow,
     /// It is not observed itself: only what it starts matters.
     pub passed_through: bool,
+    /// Events that the user named.
+    pub probes: Option<probes::Probes>,
     /// How long a process may run; none: for ever.
     pub run_timeout: Option<Duration>,
     /// How many runs of it are made, and how that went.
@@ -130,6 +133,9 @@ impl Launch {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env(ENV_REGION, process::region_path(region));
+        if let Some(probes) = &self.probes {
+            command.env(raddle_wire::probe::ENV_PLAN, &probes.plan);
+        }
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }

@@ -2,6 +2,7 @@
 
 use super::following::Follow;
 use super::inspect::{self, Carries};
+use super::probes::Probes;
 use super::{Compiled, Launch};
 use crate::compiler::{Refusal, single};
 use std::ffi::OsString;
@@ -27,6 +28,12 @@ pub struct Target {
     /// every other program that was not built by `raddle cc`, where it sees synchronisation but no memory accesses.
     #[arg(long)]
     pub preload: bool,
+    /// Events of the program, named in this file (docs/aspects.md).
+    #[arg(long, value_name = "FILE")]
+    pub aspects: Option<PathBuf>,
+    /// What functions of the program are (locks, edges between threads), in this file (docs/models.md).
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
 }
 
 /// Arguments of the commands that look at a whole tree of processes.
@@ -83,7 +90,9 @@ impl Target {
             Carries::Nothing | Carries::Launcher => true,
             Carries::Script => self.preload,
         };
+        let probes = Probes::of_files(self.aspects.as_deref(), self.models.as_deref(), &program)?;
         Ok(Launch {
+            probes,
             program,
             carries,
             arguments,
