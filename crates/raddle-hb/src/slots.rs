@@ -26,7 +26,7 @@ use crate::clock::{Clock, Epoch, Generations, SLOTS};
 use crate::segment::Segment;
 
 /// Slots of threads; the last one is [`crate::cell::RELEASED`].
-const THREAD_SLOTS: usize = SLOTS - 1;
+pub const THREAD_SLOTS: usize = SLOTS - 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {

@@ -113,7 +113,15 @@ impl Buffer {
     };
 
     /// Puts the buffer right before it is used: memory holds `value`, the atomic has this size. False: no memory.
-    pub(crate) fn prepare<H: Host>(&mut self, domain: &Domain<H>, value: u64, log2: u8) -> bool {
+    ///
+    /// `passed_on` is what was released to the location by other means than its stores: the C++ library writes the guard of a local static
+    /// without us, and announces that the initialisation is over. Who reads such a value knows what was announced with it.
+    pub(crate) fn prepare<H: Host>(
+        &mut self,
+        domain: &Domain<H>,
+        (value, log2): (u64, u8),
+        passed_on: &mut ObjectClock,
+    ) -> bool {
         let generation = domain.generations.current();
         // SAFETY: null or an element of the list, ours under the location's lock.
         let known =
@@ -123,7 +131,7 @@ impl Buffer {
             self.clear(domain);
             let Some(first) = domain.stores.take() else { return false };
             // SAFETY: fresh and ours.
-            unsafe { first.write(Store::initial(value)) };
+            unsafe { first.write(Store { clock: passed_on.copy(domain), ..Store::initial(value) }) };
             (self.oldest, self.last, self.count, self.log2) = (first, first, 1, log2);
         } else if self.generation != generation {
             self.keep_last(domain);

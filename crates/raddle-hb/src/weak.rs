@@ -95,7 +95,7 @@ impl Location {
     ) -> Option<Chosen<'_>> {
         let clocks = &mut *performer.clocks;
         clocks.refresh(&domain.generations);
-        if !self.buffer.prepare(domain, value, log2) {
+        if !self.buffer.prepare(domain, (value, log2), &mut self.clock) {
             return None;
         }
         let last = self.buffer.last;

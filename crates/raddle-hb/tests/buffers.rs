@@ -223,6 +223,33 @@ fn a_new_generation_leaves_only_the_last_store() {
     location.clear(domain);
 }
 
+/// The C++ library writes the guard of a local static by itself and announces the end of the initialisation: whoever reads that value afterwards
+/// knows what the initialiser did, also where loads may read older stores.
+#[test]
+fn a_value_written_unseen_passes_on_what_was_announced_with_it() {
+    let domain = &Domain::<Heap>::new();
+    let mut threads = threads(domain);
+    let mut guard = Location::NONE;
+    let read = |thread: &mut Thread, guard: &mut Location, memory: u64| {
+        let mut performer = Performer { clocks: &mut thread.clocks, segment: thread.segment, thread: 1 };
+        let order = MemoryOrder::Acquire;
+        let pick = |count: usize| count - 1;
+        let mut chosen = guard
+            .choose(domain, &mut performer, (memory, 0), Wish::Load, order, pick)
+            .expect("there is memory");
+        let value = chosen.older_value().unwrap_or(memory);
+        chosen.read(domain, performer.clocks, order);
+        chosen.note_reader(domain, performer.segment);
+        value
+    };
+    assert_eq!(read(&mut threads[1], &mut guard, 0), 0, "not initialised yet");
+    assert_eq!(threads[1].clocks.clock.times[1], 0);
+    guard.release(domain, &mut threads[0].clocks.clock);
+    assert_eq!(read(&mut threads[1], &mut guard, 1), 1);
+    assert_eq!(threads[1].clocks.clock.times[1], 1, "the initialiser's segment is known");
+    guard.clear(domain);
+}
+
 /// How often each of four candidates is taken, in percent.
 fn shares(preference: Preference, wish: Wish) -> [u64; 4] {
     let chooser = Chooser { seed: 7, preference };

@@ -9,7 +9,7 @@ mod common;
 use common::{Random, cases};
 use raddle_hb::cell::EPOCH_MAX;
 use raddle_hb::segment::SegmentTable;
-use raddle_hb::slots::SlotTable;
+use raddle_hb::slots::{SlotTable, THREAD_SLOTS};
 use raddle_hb::{Clock, Generations, SLOTS, Segment};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,7 @@ fn slots_are_used_again_without_inventing_races() {
                         }
                     }
                     if segment.is_none() {
-                        assert_eq!(living.len(), SLOTS - 1, "case {case}: there was a slot");
+                        assert_eq!(living.len(), THREAD_SLOTS - 1, "case {case}: there was a slot");
                         continue;
                     }
                     clock.set(&generations, segment.slot, segment.epoch);

@@ -151,6 +151,26 @@ fn a_copy_of_the_folder_replays() {
     replays_always(&copy, &findings);
 }
 
+/// What was built from its source by one compiler is replayed with that one, whatever the environment says later.
+#[test]
+fn the_compiler_is_part_of_the_schedule() {
+    let compilers = compilers();
+    for (compiler, other) in compilers.iter().zip(compilers.iter().rev()) {
+        let folder = folder(&[("handover.c", HANDOVER)]);
+        let findings = found(&run(raddle_in(folder.path())
+            .args(["hunt", "--json", "handover.c"])
+            .env("RADDLE_CC", compiler)));
+        assert!(!confirmed(&findings).is_empty(), "{findings:#?}");
+        for finding in confirmed(&findings) {
+            let output = run(raddle_in(folder.path())
+                .args(["replay", "--repeat", "5", &finding.id])
+                .env("RADDLE_CC", other));
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{compiler}, then {other}: {said}");
+        }
+    }
+}
+
 /// A program of the user's own, with arguments, a folder and standard input.
 #[test]
 fn replays_take_arguments_folder_and_input_from_the_schedule() {

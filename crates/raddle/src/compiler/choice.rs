@@ -80,6 +80,20 @@ impl Compiler {
         }
     }
 
+    /// The compiler that a schedule names, as its driver for this language; none if it is not there any more.
+    pub fn recorded(name: &str, language: Language) -> Option<Compiler> {
+        let words: Vec<OsString> = name.split_whitespace().map(OsString::from).collect();
+        find(Path::new(words.first()?))?;
+        let words = renamed(words, language);
+        Some(Compiler { family: family_of(&words), words })
+    }
+
+    /// How schedules name it.
+    pub fn name(&self) -> String {
+        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+
     fn default_for(language: Language) -> anyhow::Result<Compiler> {
         let (clang, gcc) = match language {
             Language::C => ("clang", ["gcc", "cc"]),

@@ -24,13 +24,17 @@ pub struct Refusal(pub String);
 
 /// The command that compiles: the chosen compiler with Raddle's arguments around the user's.
 pub fn command(language: Language, arguments: Vec<OsString>) -> anyhow::Result<Command> {
-    let compiler = Compiler::choose(language)?;
+    command_of(&Compiler::choose(language)?, arguments)
+}
+
+/// The same for a compiler that is known already.
+pub fn command_of(compiler: &Compiler, arguments: Vec<OsString>) -> anyhow::Result<Command> {
     let request = Request::read(&arguments);
     let arguments = if request.only_asks() {
         arguments
     } else {
         flags::arguments(
-            &compiler,
+            compiler,
             &request,
             arguments,
             &RuntimeFiles::unpack()?,

@@ -23,12 +23,17 @@ pub fn is_source(path: &Path) -> bool {
     Language::of_file(path).is_some()
 }
 
-/// Compiles and links the files to one program and says where it is.
-pub fn build(files: &[PathBuf], flags: &[String]) -> anyhow::Result<PathBuf> {
+/// Compiles and links the files to one program and says where it is. `recorded` names the compiler that a schedule speaks of; if it is not there
+/// any more, or there is no schedule, the environment says which one is taken.
+pub fn build(files: &[PathBuf], flags: &[String], recorded: Option<&str>) -> anyhow::Result<PathBuf> {
+    let choose = |language| match recorded.and_then(|name| Compiler::recorded(name, language)) {
+        Some(compiler) => Ok(compiler),
+        None => Compiler::choose(language),
+    };
     for file in files {
         std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     }
-    let program = program_path(files, flags)?;
+    let program = program_path(files, flags, &choose(language_of(files))?)?;
     let folder = program.parent().expect("the program lies in a folder");
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let scratch = tempfile::Builder::new()
@@ -36,16 +41,12 @@ pub fn build(files: &[PathBuf], flags: &[String]) -> anyhow::Result<PathBuf> {
         .tempdir_in(folder)
         .with_context(|| format!("cannot write to {}", folder.display()))?;
     let mut objects = Vec::new();
-    let mut link_language = Language::C;
     for (index, file) in files.iter().enumerate() {
         let language = Language::of_file(file).expect("the caller passes source files");
-        if language == Language::Cxx {
-            link_language = Language::Cxx;
-        }
         let object = scratch.path().join(format!("{index}.o"));
         let mut words = base_flags(flags);
         words.extend(["-c".into(), file.into(), "-o".into(), (&object).into()]);
-        run(language, words, file)?;
+        run(&choose(language)?, words, file)?;
         objects.push(object);
     }
     let linked = scratch.path().join("program");
@@ -54,26 +55,28 @@ pub fn build(files: &[PathBuf], flags: &[String]) -> anyhow::Result<PathBuf> {
     // Behind the objects, so that `-lm` among the user's flags works.
     words.extend(base_flags(flags));
     words.push("-lm".into());
-    run(link_language, words, &files[0])?;
+    run(&choose(language_of(files))?, words, &files[0])?;
     std::fs::rename(&linked, &program).with_context(|| format!("cannot write {}", program.display()))?;
     Ok(program)
 }
 
 /// What the files are compiled with, for those who want to do it again.
 pub fn compiler_name(files: &[PathBuf]) -> String {
+    Compiler::choose(language_of(files)).map(|compiler| compiler.name()).unwrap_or_default()
+}
+
+/// The language whose driver links the program.
+fn language_of(files: &[PathBuf]) -> Language {
     let cxx = files.iter().any(|file| Language::of_file(file) == Some(Language::Cxx));
-    let language = if cxx { Language::Cxx } else { Language::C };
-    Compiler::choose(language)
-        .map(|compiler| compiler.command().get_program().to_string_lossy().into_owned())
-        .unwrap_or_default()
+    if cxx { Language::Cxx } else { Language::C }
 }
 
 fn base_flags(flags: &[String]) -> Vec<OsString> {
     DEFAULT_FLAGS.iter().map(OsString::from).chain(flags.iter().map(OsString::from)).collect()
 }
 
-fn run(language: Language, words: Vec<OsString>, file: &Path) -> anyhow::Result<()> {
-    let mut command = super::command(language, words)?;
+fn run(compiler: &Compiler, words: Vec<OsString>, file: &Path) -> anyhow::Result<()> {
+    let mut command = super::command_of(compiler, words)?;
     let status = command
         .status()
         .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
@@ -87,14 +90,13 @@ fn run(language: Language, words: Vec<OsString>, file: &Path) -> anyhow::Result<
     Ok(())
 }
 
-fn program_path(files: &[PathBuf], flags: &[String]) -> anyhow::Result<PathBuf> {
+fn program_path(files: &[PathBuf], flags: &[String], compiler: &Compiler) -> anyhow::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     for file in files {
         std::path::absolute(file).context("cannot tell the current folder")?.hash(&mut hasher);
     }
     flags.hash(&mut hasher);
-    std::env::var_os("RADDLE_CC").hash(&mut hasher);
-    std::env::var_os("RADDLE_CXX").hash(&mut hasher);
+    compiler.name().hash(&mut hasher);
     let stem = files[0].file_stem().expect("a source file has a name");
     let base = runtime_files::writable_cache_folder()?;
     Ok(base.join("programs").join(format!("{:016x}", hasher.finish())).join(stem))

@@ -46,7 +46,9 @@ pub fn launch(schedule: &Schedule, root: &Path, rebuild: Rebuild) -> anyhow::Res
     let sources: Vec<PathBuf> = head.sources.iter().map(|source| root.join(source)).collect();
     let sources_are_there = !sources.is_empty() && sources.iter().all(|source| source.exists());
     let program = match rebuild {
-        Rebuild::IfSourcesAreThere if sources_are_there => single::build(&sources, &head.flags)?,
+        Rebuild::IfSourcesAreThere if sources_are_there => {
+            single::build(&sources, &head.flags, Some(&head.compiler))?
+        }
         _ => root.join(&head.program),
     };
     if !program.exists() {

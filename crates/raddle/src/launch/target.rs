@@ -82,7 +82,7 @@ impl Target {
                 flags: self.flags(),
                 compiler: single::compiler_name(&self.files),
             });
-            (single::build(&self.files, &self.flags())?, self.program.clone())
+            (single::build(&self.files, &self.flags(), None)?, self.program.clone())
         };
         let carries = inspect::inspect(&program)?;
         let preload = match carries {
