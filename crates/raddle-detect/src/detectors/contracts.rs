@@ -35,7 +35,9 @@ use crate::report::{Report, Reports, Subject, place_key};
 use crate::step::Step;
 use raddle_findings::{Basis, Detail, Kind, Role, What};
 use raddle_trace::{ObjectId, Op, Tables, TextIx, ThreadIx, ops_beside};
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
 
 pub const NAME: &str = "contracts";
 
@@ -369,6 +371,35 @@ impl Detector for Contracts {
 
     fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
         self.reports.take()
+    }
+}
+
+/// Collects the names of the calls that a trace announces, to tell those of contracts that it never has.
+#[derive(Clone, Debug, Default)]
+pub struct CallNames(Rc<RefCell<BTreeSet<String>>>);
+
+impl CallNames {
+    pub fn names(&self) -> BTreeSet<String> {
+        self.0.borrow().clone()
+    }
+}
+
+impl Detector for CallNames {
+    fn learn(&mut self, tables: &Tables, events: &[raddle_trace::Event]) {
+        let mut names = self.0.borrow_mut();
+        for event in events {
+            if let Op::Custom { name, .. } = event.op
+                && !names.contains(tables.text(name))
+            {
+                names.insert(tables.text(name).to_owned());
+            }
+        }
+    }
+
+    fn step(&mut self, _step: &Step<'_>) {}
+
+    fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
+        Vec::new()
     }
 }
 

@@ -6,23 +6,18 @@ use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_detect::builder::finding;
-use raddle_detect::detector::End;
-use raddle_detect::detectors::contracts::Contract;
+use raddle_detect::detectors::contracts::{CallNames, Contract};
 use raddle_detect::registry::{ENTRIES, Entry, Settings, create, table};
-use raddle_detect::report::Report;
 use raddle_detect::run::run as run_detectors;
-use raddle_detect::step::Step;
 use raddle_detect::{Detector, witness};
 use raddle_findings::naming::Namer;
 use raddle_findings::{Finding, deduplicate};
 use raddle_trace::open::OpenTrace;
 use raddle_trace::schedule::{RunOptions, Schedule};
 use raddle_trace::std_format::InputDialect;
-use raddle_trace::{Event, EventSource, MemoryTrace, Op, Tables};
-use std::cell::RefCell;
+use raddle_trace::{EventSource, MemoryTrace};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 /// Runs detectors over a trace: one that `raddle record` made, or RAPID's STD text.
 ///
@@ -127,9 +122,9 @@ pub(crate) fn detect(
     for name in names {
         detectors.push(create(name, settings).with_context(|| unknown(name))?);
     }
-    let calls = Rc::new(RefCell::new(BTreeSet::new()));
+    let calls = CallNames::default();
     if !settings.contracts.is_empty() {
-        detectors.push(Box::new(CallNames(calls.clone())));
+        detectors.push(Box::new(calls.clone()));
     }
     let mut source = OpenTrace::open_as(path, dialect)?;
     let bar = progress_bar(ctx, &source);
@@ -166,35 +161,13 @@ pub(crate) fn detect(
         findings.push((finding, schedule));
     }
     let mut notes = source.remarks();
-    notes.extend(unheard_of(&settings.contracts, &calls.borrow()));
+    notes.extend(unheard_of(&settings.contracts, &calls.names()));
     if outcome.truncated > 0 {
         let count = outcome.truncated;
         notes.push(format!("{count} accesses of more than 1 MiB were followed by their first MiB"));
     }
     notes.extend(source.cut().map(|cut| format!("the trace does not cover the whole run: {cut}")));
     Ok(Detected { findings, events: outcome.events, notes })
-}
-
-/// Collects the names of the calls that a trace announces.
-struct CallNames(Rc<RefCell<BTreeSet<String>>>);
-
-impl Detector for CallNames {
-    fn learn(&mut self, tables: &Tables, events: &[Event]) {
-        for event in events {
-            if let Op::Custom { name, .. } = event.op {
-                let mut names = self.0.borrow_mut();
-                if !names.contains(tables.text(name)) {
-                    names.insert(tables.text(name).to_owned());
-                }
-            }
-        }
-    }
-
-    fn step(&mut self, _step: &Step<'_>) {}
-
-    fn finish(&mut self, _end: &End<'_>) -> Vec<Report> {
-        Vec::new()
-    }
 }
 
 /// Calls of contracts that the trace never has: misspelt, or not announced where they are made.
