@@ -14,7 +14,7 @@
 use crate::thread;
 use crate::{detect, observe, real, run};
 use core::ffi::{c_int, c_long};
-use core::sync::atomic::{AtomicU16, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use raddle_wire::SyncOp;
 
 /// Which way a call on a descriptor passes something on.
@@ -145,11 +145,21 @@ pub fn forget(fd: usize) {
     }
 }
 
+/// Somebody waits for several descriptors at once, and is told of them by what the program likes: whatever is sent then concerns who waits.
+static WATCHING: AtomicBool = AtomicBool::new(false);
+
+pub fn note_watching() {
+    WATCHING.store(true, Ordering::Relaxed);
+}
+
 /// A call on a descriptor is about to be made.
 #[inline]
 pub fn before(flow: Flow, fd: usize) {
     if flow == Flow::Out && on() {
         pass(fd, SyncOp::Send);
+        if WATCHING.load(Ordering::Relaxed) {
+            send(COUNTERS);
+        }
     }
 }
 

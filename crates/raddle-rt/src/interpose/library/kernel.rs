@@ -150,7 +150,13 @@ pub fn polls(a: &Arguments) {
 pub fn polled(a: &Arguments, result: isize) {
     let result = int(result);
     for at in 0..if result >= 0 { a[1].min(POLLED_MAX) } else { 0 } {
-        w(a[0] + at * POLLED + 6, 2);
+        let entry = a[0] + at * POLLED;
+        w(entry + 6, 2);
+        // SAFETY: the kernel has just written this entry of the program's list.
+        let polled = unsafe { (entry as *const libc::pollfd).read_unaligned() };
+        if polled.revents & (libc::POLLIN | libc::POLLPRI | libc::POLLHUP) != 0 {
+            channel::after(channel::Flow::In, polled.fd as usize, 0);
+        }
     }
 }
 
@@ -168,11 +174,18 @@ pub fn selected(a: &Arguments, result: isize) {
     let result = int(result);
     if result >= 0 {
         sets(a, w);
+        for fd in 0..a[0].min(libc::FD_SETSIZE) {
+            // SAFETY: a set of the program has a bit for each of these descriptors.
+            if a[1] != 0 && unsafe { libc::FD_ISSET(fd as i32, a[1] as *const libc::fd_set) } {
+                channel::after(channel::Flow::In, fd, 0);
+            }
+        }
         w(a[4], size_of::<libc::timeval>());
     }
 }
 
 pub fn watches(a: &Arguments) {
+    channel::note_watching();
     let deletes = a[1] as i32 == libc::EPOLL_CTL_DEL;
     r(if deletes { 0 } else { a[3] }, size_of::<libc::epoll_event>());
 }
