@@ -1,6 +1,5 @@
 //! Events of the program's own, as a trace has them: a name with fields, `open(94302,load)`, or the name and object of a `RADDLE_EVENT`.
 
-use raddle_predict::program::Program;
 use raddle_trace::model::EventIx;
 use raddle_trace::{MemoryTrace, Op};
 use rustc_hash::FxHashMap;
@@ -88,11 +87,6 @@ impl Events {
             Value::Unreadable => self.unreadable.to_string(),
         }
     }
-}
-
-/// Threads of a program that has none in its trace are not there; the number is that of the trace.
-pub fn threads(program: &Program) -> usize {
-    program.thread_count().max(1)
 }
 
 #[cfg(test)]

@@ -150,6 +150,8 @@ enum Reduction {
     Closure,
 }
 
+/// States that the check of a property may visit, whatever the budget.
+const PROPERTY_STATES_MAX: u64 = 50_000_000;
 /// CSPM files of races written at most.
 const RACE_FILES_MAX: usize = 1000;
 /// Steps above which a model is written in windows.
@@ -191,7 +193,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             finding.schedule = Some(path.display().to_string());
         }
     }
-    let effort = Effort { atomics: !args.no_atomics, states_max: args.budget, ..Effort::default() };
+    // A budget of time alone says nothing about states; properties have no clock.
+    let states_max = args.budget.states.min(PROPERTY_STATES_MAX);
+    let effort = Effort { atomics: !args.no_atomics, states_max, ..Effort::default() };
     for property in args.properties.read()? {
         let (found, notes) =
             properties::predicted(&trace, &property, &effort, &mut namer, args.schedules.as_deref())?;

@@ -68,7 +68,6 @@ pub fn violations(
     for property in properties {
         let checked = check(trace, property, &Effort::default()).map_err(refused)?;
         unexplored.extend(notes(property, &checked));
-        let mut confirmed = false;
         let mut open: Vec<Witnessed> = Vec::new();
         for decided in &checked.assertions {
             let mut attempts = Vec::new();
@@ -105,14 +104,12 @@ pub fn violations(
                     (first, schedule_of(trace, &checked, first, property, &hunt.head), basis)
                 }
             };
-            let mut finding = finding(trace, &checked, property, decided, violation, namer);
+            let mut finding = finding(trace, property, decided, violation, namer);
             finding.basis = basis;
             super::confirm::finish(&mut schedule, &finding, namer);
-            confirmed |= tried;
             let witnessed = Witnessed { finding, schedule: Some(schedule) };
             if tried { found.push(witnessed) } else { open.push(witnessed) }
         }
-        let _ = confirmed;
         found.append(&mut open);
     }
     Ok(found)
@@ -130,7 +127,7 @@ pub fn predicted(
     let mut findings = Vec::new();
     for decided in &checked.assertions {
         let Some(violation) = decided.violations.first() else { continue };
-        let mut finding = finding(trace, &checked, property, decided, violation, namer);
+        let mut finding = finding(trace, property, decided, violation, namer);
         if let Some(folder) = schedules {
             std::fs::create_dir_all(folder)?;
             let path = folder.join(format!("{}.schedule", finding.id));
@@ -186,13 +183,11 @@ fn schedule_of(
 /// What is reported: who makes the violating event, and whose events it overtook.
 fn finding(
     trace: &MemoryTrace,
-    checked: &Checked,
     property: &Property,
     decided: &Decided,
     violation: &Violation,
     namer: &mut Namer,
 ) -> Finding {
-    let _ = checked;
     let mut parties = Vec::new();
     let mut party = |event: EventIx, role: Role| {
         let event = &trace.events[event.index()];
@@ -328,12 +323,7 @@ pub fn explored(
     schedule.head = head.clone();
     schedule.head.options.one_at_a_time = true;
     schedule.head.property = Some((property.text.clone(), broken.assertion));
-    let empty = Checked {
-        assertions: Vec::new(),
-        program: Default::default(),
-        names: raddle_predict::names::Names::of(&broken.trace),
-    };
-    let mut finding = finding(&broken.trace, &empty, property, &decided, &violation, &mut namer);
+    let mut finding = finding(&broken.trace, property, &decided, &violation, &mut namer);
     finding.basis = match verify(&schedule, store, timeout, ctx)? {
         Ok((shown, replays)) => Basis::Replayed { shown, replays },
         Err(attempt) => {
