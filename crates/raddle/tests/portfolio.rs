@@ -237,7 +237,7 @@ fn wanted_endings() {
 #[test]
 fn livelocks_are_cycles() {
     let program = Program::new(
-        "#include <pthread.h>\n#include <stdatomic.h>\n#include <stddef.h>\nstatic atomic_int never;\n\
+        "#include <pthread.h>\n#include <stdatomic.h>\n#include <stddef.h>\natomic_int never;\n\
          static void *spin(void *unused) {\n  while (!atomic_load(&never));\n  return unused;\n}\n\
          int main(void) { pthread_t t; pthread_create(&t, NULL, spin, NULL); return pthread_join(t, NULL); }\n",
     );

@@ -45,6 +45,8 @@ pub struct Flow {
     pub steps: BTreeMap<u64, Step>,
     /// Somebody takes its address: it may run as a thread, or be called by anybody.
     pub is_taken: bool,
+    /// It was compiled with hooks: it is the user's.
+    pub has_hooks: bool,
 }
 
 /// Functions of other modules that access nothing of the program's own, or only what their caller has just computed.
@@ -272,6 +274,7 @@ fn flow(image: &Image, function: &Function, taken: &mut BTreeSet<FunctionIx>) ->
         .filter(|&to| inside(to))
         .collect();
     let mut registers = Registers::default();
+    let mut has_hooks = false;
     for instruction in &instructions {
         let (at, after) = (instruction.ip(), instruction.next_ip());
         if targets.contains(&at) {
@@ -291,6 +294,7 @@ fn flow(image: &Image, function: &Function, taken: &mut BTreeSet<FunctionIx>) ->
                     true => target(image, instruction.near_branch_target()),
                     false => through_slot(image, instruction),
                 };
+                has_hooks |= matches!(called, Target::Name(name) if hook(name).is_some());
                 let (effect, ends) = effect(called, after, &registers);
                 step.effect = effect;
                 if ends {
@@ -330,7 +334,7 @@ fn flow(image: &Image, function: &Function, taken: &mut BTreeSet<FunctionIx>) ->
         }
         steps.insert(at, step);
     }
-    Flow { start: function.start, steps, is_taken: false }
+    Flow { start: function.start, steps, is_taken: false, has_hooks }
 }
 
 fn through_slot<'data>(image: &Image<'data>, instruction: &Instruction) -> Target<'data> {

@@ -61,7 +61,8 @@ impl Facts {
             for (&at, step) in &flow.steps {
                 match &step.effect {
                     Effect::Calls(callee) => callers.entry(*callee).or_default().push((ix, at)),
-                    Effect::CallsAny => calls_through_pointers = true,
+                    // Whoever is unknown may call back. What has no hooks is the runtime's, and the C library's start.
+                    Effect::CallsAny | Effect::Unknown => calls_through_pointers |= flow.has_hooks,
                     _ => {}
                 }
             }
