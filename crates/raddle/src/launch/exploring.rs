@@ -491,3 +491,31 @@ pub fn estimate(plan: &Plan<'_>) -> anyhow::Result<Estimate> {
     let steps = if steps == 0 { STEPS_UNKNOWN } else { steps };
     Ok(Estimate { steps, profile, ..Estimate::default() })
 }
+
+/// The same of a program that is started anew for each run.
+pub fn estimate_alone(
+    launch: &Launch,
+    options: u64,
+    seed: u64,
+    timeout: Duration,
+) -> anyhow::Result<Estimate> {
+    estimate(&Plan {
+        launch,
+        strategy: Strategy::Random,
+        estimate: Estimate::default(),
+        options,
+        site_names: Vec::new(),
+        noise_at: Vec::new(),
+        seed,
+        same_seed: true,
+        checked: false,
+        wants: Wants::default(),
+        shard: None,
+        runs: 1,
+        first: false,
+        timeout,
+        workers: 1,
+        exec: true,
+        head: Head::default(),
+    })
+}
