@@ -4,7 +4,7 @@ mod model;
 
 use model::Do::{self, *};
 use model::{Model, enumerate};
-use raddle_explore::systematic::pruning::{Access, Foresight, Pruner};
+use raddle_explore::systematic::pruning::{Access, Foresight, Place, Pruner};
 use raddle_explore::systematic::search::Verdict;
 use raddle_explore::systematic::{Executor, Reduction, Run, Search, ThreadId};
 use raddle_sched::Random;
@@ -31,8 +31,12 @@ impl Code<'_> {
             way.push((at, locks.clone()));
             let mut after = locks.clone();
             match instruction {
-                Lock(m) | Relock(m) => drop(after.insert(MUTEXES + m)),
-                Unlock(m) => drop(after.remove(&(MUTEXES + m))),
+                Lock(m) | Relock(m) => {
+                    after.insert(MUTEXES + m);
+                }
+                Unlock(m) => {
+                    after.remove(&(MUTEXES + m));
+                }
                 TryLock(_, skip) | SkipIfZero(skip) => open.push((at + 1 + skip, locks, way.clone())),
                 _ => {}
             }
@@ -55,6 +59,7 @@ impl Foresight for Code<'_> {
                 };
                 rest.insert(Access {
                     object: Some(object),
+                    place: Place::Global,
                     bytes: 1,
                     writes,
                     atomic: false,
@@ -63,6 +68,10 @@ impl Foresight for Code<'_> {
             }
         }
         Some(rest)
+    }
+
+    fn place(&mut self, _: u64) -> Place {
+        Place::Global
     }
 
     fn ignores_result(&mut self, _: u64) -> bool {

@@ -36,11 +36,23 @@ use raddle_wire::step;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What the code says about where an access is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// On the thread's own stack: others come there through a pointer only.
+    Own,
+    /// A variable of the program.
+    Global,
+    /// Through a pointer.
+    Any,
+}
+
 /// An access that a thread may still make.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
     /// None: it may be any.
     pub object: Option<u64>,
+    pub place: Place,
     pub bytes: u32,
     pub writes: bool,
     pub atomic: bool,
@@ -54,7 +66,10 @@ impl Access {
             (Some(a), Some(b)) => {
                 a < b + u64::from(other.bytes.max(1)) && b < a + u64::from(self.bytes.max(1))
             }
-            _ => true,
+            _ => !matches!(
+                (self.place, other.place),
+                (Place::Own, Place::Own | Place::Global) | (Place::Global, Place::Own)
+            ),
         };
         overlap
             && (self.writes || other.writes)
@@ -67,6 +82,9 @@ impl Access {
 pub trait Foresight {
     /// All that a thread may access which stands at this place in the code, until its end. None: nobody knows.
     fn rest(&mut self, pc: u64) -> Option<BTreeSet<Access>>;
+
+    /// What is known about the access at this place.
+    fn place(&mut self, pc: u64) -> Place;
 
     /// Is the result of the thread that is joined here surely not looked at?
     fn ignores_result(&mut self, pc: u64) -> bool;
@@ -112,7 +130,7 @@ fn access_of(event: &Event, locks: &BTreeSet<u64>) -> Option<Access> {
         _ => return None,
     };
     let object = Some(event.op.object);
-    Some(Access { object, bytes: event.op.bytes, writes, atomic, locks: locks.clone() })
+    Some(Access { object, place: Place::Any, bytes: event.op.bytes, writes, atomic, locks: locks.clone() })
 }
 
 fn follow_locks(event: &Event, locks: &mut BTreeSet<u64>) {
@@ -120,9 +138,15 @@ fn follow_locks(event: &Event, locks: &mut BTreeSet<u64>) {
         return;
     }
     match event.op.kind {
-        step::LOCK | step::RELOCK => drop(locks.insert(event.op.object)),
-        step::UNLOCK => drop(locks.remove(&event.op.object)),
-        step::WAIT => drop(locks.remove(&event.op.second)),
+        step::LOCK | step::RELOCK => {
+            locks.insert(event.op.object);
+        }
+        step::UNLOCK => {
+            locks.remove(&event.op.object);
+        }
+        step::WAIT => {
+            locks.remove(&event.op.second);
+        }
         _ => {}
     }
 }
@@ -179,19 +203,28 @@ impl<'a> Pruner<'a> {
         let mut joined: BTreeSet<ThreadId> = BTreeSet::new();
         for step in run.steps[at..].iter().filter(|step| step.event.thread == thread) {
             let event = &step.event;
-            accesses.extend(access_of(event, &locks).map(|access| (access, joined.clone())));
+            let access = access_of(event, &locks).map(|access| {
+                let place = self.foresight.place(step.pc);
+                Access { place, ..access }
+            });
+            let own = access.as_ref().is_some_and(|access| access.place == Place::Own);
+            accesses.extend(access.map(|access| (access, joined.clone())));
+            // Somebody who changes it without a lock races with this access, so nobody does.
+            let is_fixed = own && locks.is_empty() && event.op.kind == step::READ;
             follow_locks(event, &mut locks);
             match event.op.kind {
                 step::JOIN => joined.extend(self.thread_of(event, step::END)),
                 step::FORK => {
                     if let Some(child) = self.thread_of(event, step::START) {
-                        accesses.iter_mut().for_each(|(_, ordered)| drop(ordered.insert(child)));
+                        for (_, ordered) in &mut accesses {
+                            ordered.insert(child);
+                        }
                     }
                 }
                 _ => {}
             }
             let looks = event.op.kind == step::JOIN && !self.foresight.ignores_result(step.pc);
-            if looks || brings_value(event) {
+            if looks || brings_value(event) && !is_fixed {
                 let after = self.foresight.rest(step.pc)?;
                 accesses.extend(after.into_iter().map(|access| (access, joined.clone())));
                 return Some(accesses.into_iter().collect());

@@ -4,6 +4,16 @@ use crate::image::{Function, FunctionIx, Image, Slot};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What is known about the address of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Address {
+    /// In the numbering of the file.
+    Constant(u64),
+    /// In the function's own frame, on the stack of its thread.
+    Frame,
+    Any,
+}
+
 /// What an instruction does that matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -11,7 +21,7 @@ pub enum Effect {
     /// A hook of the compilers' race detection interface.
     Accesses {
         pc: u64,
-        address: Option<u64>,
+        address: Address,
         bytes: u32,
         reads: bool,
         writes: bool,
@@ -105,6 +115,10 @@ const ENDING: [&str; 6] = ["exit", "_exit", "abort", "__assert_fail", "__stack_c
 #[derive(Clone, Default)]
 struct Registers {
     known: Vec<(Register, u64)>,
+    /// Registers that hold an address of the function's own frame.
+    frame: Vec<Register>,
+    /// The frame pointer is one in this function.
+    has_frame_pointer: bool,
 }
 
 impl Registers {
@@ -113,8 +127,29 @@ impl Registers {
         self.known.iter().find(|(known, _)| *known == full).map(|&(_, value)| value)
     }
 
+    fn address(&self, register: Register) -> Address {
+        match self.get(register) {
+            Some(value) => Address::Constant(value),
+            None if self.frame.contains(&register.full_register()) => Address::Frame,
+            None => Address::Any,
+        }
+    }
+
+    fn is_frame(&self, register: Register) -> bool {
+        register == Register::RSP
+            || register == Register::RBP && self.has_frame_pointer
+            || self.frame.contains(&register.full_register())
+    }
+
+    /// Nothing is known any more, at a place where ways meet or behind a call.
+    fn forget(&mut self) {
+        self.known.clear();
+        self.frame.clear();
+    }
+
     fn set(&mut self, register: Register, value: Option<u64>) {
         let full = register.full_register();
+        self.frame.retain(|known| *known != full);
         self.known.retain(|(known, _)| *known != full);
         self.known.extend(value.map(|value| (full, value)));
     }
@@ -132,13 +167,13 @@ impl Registers {
             | Mnemonic::Idiv
             | Mnemonic::Cdq
             | Mnemonic::Cqo
-            | Mnemonic::Cpuid => self.known.clear(),
+            | Mnemonic::Cpuid => self.forget(),
             _ => {}
         }
         if !writes_first {
             // Strings and multiplications write registers that they do not name.
             if instruction.op_count() == 0 || instruction.is_string_instruction() {
-                self.known.clear();
+                self.forget();
             }
             return;
         }
@@ -151,7 +186,9 @@ impl Registers {
                 .get(instruction.memory_base())
                 .map(|base| base.wrapping_add(instruction.memory_displacement64())),
             (Mnemonic::Mov, 2) => match instruction.op1_kind() {
-                OpKind::Register => self.get(instruction.op1_register()).filter(|_| to.size() == 8),
+                OpKind::Register => self
+                    .get(instruction.op1_register())
+                    .filter(|&value| to.size() == 8 || to.size() == 4 && value <= u64::from(u32::MAX)),
                 OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => {
                     Some(instruction.immediate(1))
                 }
@@ -170,8 +207,43 @@ impl Registers {
             },
             _ => None,
         };
+        let in_frame = match instruction.mnemonic() {
+            Mnemonic::Lea => {
+                instruction.memory_index() == Register::None && self.is_frame(instruction.memory_base())
+            }
+            Mnemonic::Mov => {
+                instruction.op1_kind() == OpKind::Register
+                    && to.size() == 8
+                    && self.is_frame(instruction.op1_register())
+            }
+            _ => false,
+        };
         self.set(to, value);
+        if in_frame && value.is_none() {
+            self.frame.push(to.full_register());
+        }
     }
+}
+
+/// Does the function keep its frame's address in the register that is there for it, and nothing else?
+fn has_frame_pointer(instructions: &[Instruction]) -> bool {
+    let is_set = |instruction: &Instruction| {
+        instruction.mnemonic() == Mnemonic::Mov
+            && instruction.op0_kind() == OpKind::Register
+            && instruction.op0_register() == Register::RBP
+            && instruction.op1_kind() == OpKind::Register
+            && instruction.op1_register() == Register::RSP
+    };
+    let writes = |instruction: &Instruction| {
+        instruction.op_count() > 0
+            && instruction.op0_kind() == OpKind::Register
+            && instruction.op0_register().full_register() == Register::RBP
+            && !matches!(
+                instruction.mnemonic(),
+                Mnemonic::Push | Mnemonic::Pop | Mnemonic::Cmp | Mnemonic::Test
+            )
+    };
+    instructions.iter().take(4).any(is_set) && instructions.iter().filter(|i| writes(i)).all(is_set)
 }
 
 /// The flows of all functions that are the program's own.
@@ -273,12 +345,13 @@ fn flow(image: &Image, function: &Function, taken: &mut BTreeSet<FunctionIx>) ->
         .map(Instruction::near_branch_target)
         .filter(|&to| inside(to))
         .collect();
-    let mut registers = Registers::default();
+    let mut registers =
+        Registers { has_frame_pointer: has_frame_pointer(&instructions), ..Registers::default() };
     let mut has_hooks = false;
     for instruction in &instructions {
         let (at, after) = (instruction.ip(), instruction.next_ip());
         if targets.contains(&at) {
-            registers = Registers::default();
+            registers.forget();
         }
         let mut step = Step { effect: Effect::Nothing, next: vec![after], returns: false };
         if instruction.is_invalid() {
@@ -300,7 +373,7 @@ fn flow(image: &Image, function: &Function, taken: &mut BTreeSet<FunctionIx>) ->
                 if ends {
                     step.next.clear();
                 }
-                registers = Registers::default();
+                registers.forget();
             }
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch if is_direct(instruction) => {
                 let to = instruction.near_branch_target();
@@ -390,7 +463,8 @@ fn effect(called: Target<'_>, after: u64, registers: &Registers) -> (Effect, boo
         _ => match hook(name) {
             Some(Hook::Nothing) => Effect::Nothing,
             Some(Hook::Access { bytes, reads, writes, atomic }) => {
-                Effect::Accesses { pc: after, address: first, bytes, reads, writes, atomic }
+                let address = registers.address(Register::RDI);
+                Effect::Accesses { pc: after, address, bytes, reads, writes, atomic }
             }
             None if HARMLESS.contains(&name) => Effect::Nothing,
             None => Effect::Unknown,

@@ -20,6 +20,7 @@
 mod flow;
 
 use crate::image::{FunctionIx, Image};
+pub use flow::Address;
 use flow::{Effect, Flow};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,8 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Access {
     /// What the hook calls its program counter: the address behind the call.
     pub pc: u64,
-    /// In the numbering of the file. None: it may be any.
-    pub address: Option<u64>,
+    pub address: Address,
     /// 0: not known.
     pub bytes: u32,
     pub reads: bool,
@@ -143,6 +143,16 @@ impl Facts {
         let flow = pc.checked_sub(1).and_then(|pc| self.function_of(pc)).and_then(|ix| self.flows.get(&ix));
         let call = flow.and_then(|flow| flow.steps.range(..pc).next_back());
         call.is_some_and(|(_, step)| step.effect == Effect::Joins { ignores_result: true })
+    }
+
+    /// What is known about the address that the hook before this place is given.
+    pub fn address_at(&self, pc: u64) -> Option<Address> {
+        let flow = pc.checked_sub(1).and_then(|pc| self.function_of(pc)).and_then(|ix| self.flows.get(&ix));
+        let (_, step) = flow?.steps.range(..pc).next_back()?;
+        match step.effect {
+            Effect::Accesses { address, .. } => Some(address),
+            _ => None,
+        }
     }
 
     /// Everything that a thread may access from this place on, where it stands behind a call. None: nobody knows.

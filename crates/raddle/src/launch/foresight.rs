@@ -1,8 +1,8 @@
 //! What threads of a real program may still access: facts from its machine code ([`raddle_probe::branches`]), at the addresses where
 //! the program lies in memory.
 
-use raddle_explore::systematic::pruning::{Access, Foresight};
-use raddle_probe::branches::Facts;
+use raddle_explore::systematic::pruning::{Access, Foresight, Place};
+use raddle_probe::branches::{Address, Facts};
 use raddle_probe::image::Image;
 use raddle_trace::tables::Module;
 use std::collections::{BTreeSet, HashMap};
@@ -38,6 +38,14 @@ impl Foreseen {
     }
 }
 
+fn place_of(address: Address) -> Place {
+    match address {
+        Address::Constant(_) => Place::Global,
+        Address::Frame => Place::Own,
+        Address::Any => Place::Any,
+    }
+}
+
 impl Foresight for Foreseen {
     fn rest(&mut self, pc: u64) -> Option<BTreeSet<Access>> {
         if let Some(known) = self.known.get(&pc) {
@@ -49,7 +57,11 @@ impl Foresight for Foreseen {
             accesses
                 .into_iter()
                 .map(|access| Access {
-                    object: access.address.map(|address| address.wrapping_add(bias)),
+                    object: match access.address {
+                        Address::Constant(address) => Some(address.wrapping_add(bias)),
+                        Address::Frame | Address::Any => None,
+                    },
+                    place: place_of(access.address),
                     bytes: access.bytes,
                     writes: access.writes,
                     atomic: access.atomic,
@@ -59,6 +71,10 @@ impl Foresight for Foreseen {
         });
         self.known.insert(pc, rest.clone());
         rest
+    }
+
+    fn place(&mut self, pc: u64) -> Place {
+        self.in_file(pc).and_then(|pc| self.facts.address_at(pc)).map_or(Place::Any, place_of)
     }
 
     fn ignores_result(&mut self, pc: u64) -> bool {
