@@ -475,7 +475,10 @@ pub fn start(thread: &Thread) {
 /// The thread's last operation; called inside its turn.
 pub fn end_thread(thread: &Thread) {
     let mut sched = lock();
-    super::robust::abandon(|mutex| sched.release(mutex));
+    // A kept process has one kernel thread, and the kernel's list is that thread's.
+    if !super::kept::on() {
+        super::robust::abandon(|mutex| sched.release(mutex));
+    }
     sched.end(thread.place());
 }
 

@@ -447,13 +447,11 @@ fn explore_properties(
                 wanted[*property].name
             );
         }
-        eprintln!("raddle: {runs} runs under {}: {}", args.strategy, reporter.summary());
+        eprintln!("raddle: {runs} runs under {}: {}", plan.strategy, reporter.summary());
     }
     reporter.finish(plan.launch.words())
 }
 
-/// The configuration under which a run that was seen happens again.
-type Again<'a> = dyn Fn(&Seen) -> RegionConfig + 'a;
 /// What is said of races besides findings.
 fn races_told(args: &Args, done: &Done, search: Option<&file::Search>) {
     let count = done.races().count();
