@@ -1,12 +1,19 @@
 //! A campaign: many runs of one program, and the distinct ways in which they ended.
 
-use std::collections::{BTreeMap, HashSet};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How one run ended, apart from its output.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     Exit(i32),
+    /// With another status than 0, which is allowed.
+    Allowed(i32),
+    /// With status 0, where another one is wanted.
+    Unwanted,
+    /// It printed something else than it should.
+    WrongOutput(i32),
     Signal(i32),
     /// Operations in which threads wait, sorted.
     Deadlock(Vec<Blocked>),
@@ -19,7 +26,7 @@ pub enum Ending {
 }
 
 /// Where a deadlocked thread waits.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Blocked {
     /// Word of the operation.
     pub operation: String,
@@ -30,12 +37,12 @@ pub struct Blocked {
 impl Ending {
     /// Is this ending an error of the program?
     pub fn is_error(&self) -> bool {
-        !matches!(self, Ending::Exit(0))
+        !matches!(self, Ending::Exit(0) | Ending::Allowed(_))
     }
 }
 
 /// What one run showed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
     pub ending: Ending,
     /// Where it crashed, if it did: crashes at different places are different errors.
@@ -44,7 +51,7 @@ pub struct Observation {
 }
 
 /// One distinct observation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub count: u64,
     /// Number of the first run that showed it, and its seed.
@@ -55,7 +62,8 @@ pub struct Seen {
 }
 
 /// All runs so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub struct Campaign {
     seen: BTreeMap<Observation, Seen>,
     /// Hashes of the runs' turns.
@@ -64,7 +72,64 @@ pub struct Campaign {
     steps_max: u64,
 }
 
+/// A campaign in a form that files can hold, always in the same order.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    seen: Vec<(Observation, Seen)>,
+    schedules: BTreeSet<u64>,
+    runs: u64,
+    steps_max: u64,
+}
+
+impl From<Written> for Campaign {
+    fn from(written: Written) -> Campaign {
+        Campaign {
+            seen: written.seen.into_iter().collect(),
+            schedules: written.schedules.into_iter().collect(),
+            runs: written.runs,
+            steps_max: written.steps_max,
+        }
+    }
+}
+
+impl From<Campaign> for Written {
+    fn from(campaign: Campaign) -> Written {
+        Written {
+            seen: campaign.seen.into_iter().collect(),
+            schedules: campaign.schedules.into_iter().collect(),
+            runs: campaign.runs,
+            steps_max: campaign.steps_max,
+        }
+    }
+}
+
 impl Campaign {
+    /// Adds what others have seen in runs of their own.
+    pub fn merge(&mut self, other: Campaign) {
+        self.runs += other.runs;
+        self.steps_max = self.steps_max.max(other.steps_max);
+        self.schedules.extend(other.schedules);
+        for (observation, theirs) in other.seen {
+            match self.seen.entry(observation) {
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(theirs);
+                }
+                std::collections::btree_map::Entry::Occupied(mut entry) => {
+                    let count = entry.get().count + theirs.count;
+                    if theirs.first_run < entry.get().first_run {
+                        entry.insert(theirs);
+                    }
+                    entry.get_mut().count = count;
+                }
+            }
+        }
+    }
+
+    /// Has a run with these turns been seen?
+    pub fn knows_schedule(&self, turns: u64) -> bool {
+        self.schedules.contains(&turns)
+    }
+
     /// Adds a run; true if it showed something new. `turns` is a hash of its schedule.
     pub fn add(&mut self, run: u64, seed: u64, steps: u64, turns: u64, observation: Observation) -> bool {
         self.runs += 1;
@@ -134,5 +199,24 @@ mod tests {
         assert_eq!((outcomes[0].1.first_seed, outcomes[0].1.count), (30, 2));
         assert_eq!((campaign.errors(), campaign.distinct(), campaign.runs()), (1, 2, 3));
         assert_eq!((campaign.steps_max(), campaign.schedules()), (9, 2));
+        let text = serde_json::to_string(&campaign).unwrap();
+        let read: Campaign = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.outcomes(), campaign.outcomes());
+    }
+
+    /// Whoever does which runs, together they have seen the same.
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        let (mut whole, mut parts) = (Campaign::default(), vec![Campaign::default(); 3]);
+        for run in 0..50u64 {
+            let ending = Ending::Exit((run * 7 % 5 % 3) as i32);
+            let seen = Observation { ending, place: String::new(), stdout: vec![(run % 4) as u8] };
+            whole.add(run, 100 + run, run, run % 11, seen.clone());
+            parts[run as usize % 3].add(run, 100 + run, run, run % 11, seen);
+        }
+        let mut merged = Campaign::default();
+        parts.into_iter().for_each(|part| merged.merge(part));
+        assert_eq!(merged.outcomes(), whole.outcomes());
+        assert_eq!((merged.runs(), merged.schedules()), (whole.runs(), whole.schedules()));
     }
 }

@@ -8,9 +8,11 @@ pub type ProfileRow = [u64; 4];
 /// What is known about a run before it starts.
 #[derive(Clone, Debug, Default)]
 pub struct Estimate {
-    /// Decisions of a run; 0 if nothing is known.
+    /// Choices of a run; 0 if nothing is known.
     pub steps: u64,
     pub profile: Vec<ProfileRow>,
+    /// Which reads are to see which writes, as `rff` is told ([`crate::feedback::words`]).
+    pub constraints: Vec<u64>,
 }
 
 impl Estimate {
@@ -57,12 +59,12 @@ mod tests {
     fn ancestors_count_what_their_descendants_do() {
         // 1 -> 2 -> 3; object 80 is used by 2 (twice) and 3 (five times), object 88 by 3 alone.
         let profile = vec![[2, 1, 80, 2], [3, 2, 80, 5], [3, 2, 88, 1], [1, 0, 0, 4]];
-        let words = Estimate { steps: 0, profile }.walks();
+        let words = Estimate { profile, ..Estimate::default() }.walks();
         assert_eq!(words, [1, 3, 80, 0, 3, 1, 7, 2, 7, 3, 5]);
     }
 
     #[test]
     fn nothing_shared_is_an_empty_table() {
-        assert_eq!(Estimate { steps: 9, profile: vec![[1, 0, 80, 2]] }.walks(), [0, 0]);
+        assert_eq!(Estimate { profile: vec![[1, 0, 80, 2]], ..Estimate::default() }.walks(), [0, 0]);
     }
 }

@@ -5,6 +5,8 @@
 
 pub mod campaign;
 pub mod estimate;
+pub mod feedback;
+pub mod portfolio;
 pub mod shrink;
 pub mod strategy;
 pub mod systematic;

@@ -21,6 +21,10 @@ pub enum Strategy {
     Surw,
     /// No preemption but for this many delays (delay-bounded).
     Delay { delays: u32 },
+    /// Reads see certain writes, found out from what was seen before (reads-from fuzzing).
+    Rff,
+    /// Stretches of each thread's operations in a random order (periodical scheduling).
+    Period { periods: u32 },
     /// The threads run free, with sleeps and yields thrown in.
     Noise(Noise),
 }
@@ -36,19 +40,51 @@ pub struct Noise {
     pub after: bool,
     /// Bit k: operations of kind k; 0: all.
     pub kinds: u64,
+    /// What it does.
+    pub how: How,
+    /// Only at some of the variables.
+    pub one_variable: bool,
+}
+
+/// What noise does to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Sleep,
+    Busy,
+    Halt,
+    Meet,
+}
+
+impl How {
+    const WORDS: [(How, &'static str, u64); 4] = [
+        (How::Sleep, "sleep", noise::SLEEP),
+        (How::Busy, "busy", noise::BUSY),
+        (How::Halt, "halt", noise::HALT),
+        (How::Meet, "meet", noise::MEET),
+    ];
 }
 
 impl Default for Noise {
     fn default() -> Self {
-        Noise { per_mille: 100, strength_us: 200, before: true, after: true, kinds: 0 }
+        Noise {
+            per_mille: 100,
+            strength_us: 200,
+            before: true,
+            after: true,
+            kinds: 0,
+            how: How::Sleep,
+            one_variable: false,
+        }
     }
 }
 
 /// What the command line accepts.
-pub const NAMES: [&str; 8] = ["random", "round-robin", "queue", "pct", "pos", "surw", "delay", "noise"];
+pub const NAMES: [&str; 10] =
+    ["random", "round-robin", "queue", "pct", "pos", "surw", "delay", "rff", "period", "noise"];
 
 const DEPTH_DEFAULT: u32 = 3;
 const DELAYS_DEFAULT: u32 = 2;
+const PERIODS_DEFAULT: u32 = 3;
 /// Most changes of priority or delays that the runtime keeps.
 const POINTS_MAX: u32 = 15;
 
@@ -60,8 +96,8 @@ pub enum UnknownStrategy {
     #[error("`pct:0` looks for nothing: errors have a depth of 1 at least, as in `pct:1`")]
     NoDepth,
     #[error(
-        "`{0}` says nothing to noise; it takes probability=PER-MILLE, strength=MICROSECONDS, where=before|after|both \
-         and only=OPERATION+OPERATION, with commas between them"
+        "`{0}` says nothing to noise; it takes probability=PER-MILLE, strength=MICROSECONDS, where=before|after|both, \
+         how=sleep|busy|halt|meet, at=all|variable and only=OPERATION+OPERATION, with commas between them"
     )]
     Noise(String),
 }
@@ -91,6 +127,9 @@ impl std::str::FromStr for Strategy {
             ("queue", None) => Ok(Strategy::Queue),
             ("pos", None) => Ok(Strategy::Pos),
             ("surw", None) => Ok(Strategy::Surw),
+            ("rff", None) => Ok(Strategy::Rff),
+            ("period", Some(0)) => Err(unknown()),
+            ("period", periods) => Ok(Strategy::Period { periods: periods.unwrap_or(PERIODS_DEFAULT) }),
             ("noise", None) => Ok(Strategy::Noise(Noise::default())),
             ("pct", Some(0)) => Err(UnknownStrategy::NoDepth),
             ("pct", depth) => Ok(Strategy::Pct { depth: depth.unwrap_or(DEPTH_DEFAULT) }),
@@ -120,6 +159,17 @@ impl Noise {
                         _ => return Err(problem()),
                     };
                 }
+                "how" => {
+                    let known = How::WORDS.into_iter().find(|(_, word, _)| *word == value);
+                    noise.how = known.map(|(how, ..)| how).ok_or_else(problem)?;
+                }
+                "at" => {
+                    noise.one_variable = match value {
+                        "variable" => true,
+                        "all" => false,
+                        _ => return Err(problem()),
+                    };
+                }
                 "only" => {
                     for word in value.split('+') {
                         let words = raddle_wire::step::WORDS;
@@ -144,6 +194,8 @@ impl std::fmt::Display for Strategy {
             Strategy::Pos => f.write_str("pos"),
             Strategy::Surw => f.write_str("surw"),
             Strategy::Delay { delays } => write!(f, "delay:{delays}"),
+            Strategy::Rff => f.write_str("rff"),
+            Strategy::Period { periods } => write!(f, "period:{periods}"),
             Strategy::Noise(noise) => {
                 let place = match (noise.before, noise.after) {
                     (true, false) => "before",
@@ -155,6 +207,13 @@ impl std::fmt::Display for Strategy {
                     "noise:probability={},strength={},where={place}",
                     noise.per_mille, noise.strength_us
                 )?;
+                let how = How::WORDS.iter().find(|(how, ..)| *how == noise.how && noise.how != How::Sleep);
+                if let Some((_, word, _)) = how {
+                    write!(f, ",how={word}")?;
+                }
+                if noise.one_variable {
+                    f.write_str(",at=variable")?;
+                }
                 for (index, word) in raddle_wire::step::WORDS.iter().enumerate() {
                     if noise.kinds >> index & 1 != 0 {
                         let first = noise.kinds & ((1 << index) - 1) == 0;
@@ -187,6 +246,11 @@ impl Strategy {
             }
             Strategy::Pos => strategy::POS,
             Strategy::Surw => strategy::SURW,
+            Strategy::Rff => strategy::RFF,
+            Strategy::Period { periods } => {
+                parameters[0] = u64::from(periods);
+                strategy::PERIOD
+            }
             Strategy::Delay { delays } => {
                 parameters[0] = u64::from(delays);
                 strategy::DELAY
@@ -197,6 +261,9 @@ impl Strategy {
                 parameters[noise::PLACE] =
                     u64::from(settings.before) * noise::BEFORE + u64::from(settings.after) * noise::AFTER;
                 parameters[noise::KINDS] = settings.kinds;
+                let how = How::WORDS.iter().find(|(how, ..)| *how == settings.how);
+                parameters[noise::HOW] = how.map_or(noise::SLEEP, |&(_, _, number)| number);
+                parameters[noise::ONE_VARIABLE] = u64::from(settings.one_variable);
                 strategy::RANDOM
             }
         };
@@ -205,17 +272,39 @@ impl Strategy {
 
     /// What else the runtime has to know, as words of the region's blob.
     pub fn words(self, estimate: &Estimate) -> Vec<u64> {
-        if self == Strategy::Surw { estimate.walks() } else { Vec::new() }
+        match self {
+            Strategy::Surw => estimate.walks(),
+            Strategy::Rff => estimate.constraints.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Does the next run depend on what the last one showed?
+    pub fn learns(self) -> bool {
+        self == Strategy::Rff
+    }
+
+    /// How many schedules it has at most, where that is known from the choices of a run.
+    pub fn schedules(self, steps: u64) -> Option<u64> {
+        match self {
+            Strategy::Delay { delays } => {
+                raddle_sched::strategy::delay::schedules(u64::from(delays), steps.max(1))
+            }
+            _ => None,
+        }
     }
 
     /// Does the strategy have to know how long a run is, or who does what in it?
     pub fn needs_estimate(self) -> bool {
-        matches!(self, Strategy::Pct { .. } | Strategy::Delay { .. } | Strategy::Surw)
+        matches!(
+            self,
+            Strategy::Pct { .. } | Strategy::Delay { .. } | Strategy::Period { .. } | Strategy::Surw
+        )
     }
 
     /// Does the strategy recognise objects by their addresses?
     pub fn needs_fixed_addresses(self) -> bool {
-        self == Strategy::Surw
+        matches!(self, Strategy::Surw | Strategy::Rff)
     }
 
     /// Does one processor do? Noise needs real parallelism.
@@ -254,8 +343,11 @@ mod tests {
             "pos",
             "surw",
             "delay:0",
+            "rff",
+            "period:2",
             "noise:probability=100,strength=200,where=both",
             "noise:probability=7,strength=0,where=after,only=lock+sem-post",
+            "noise:probability=7,strength=9,where=both,how=halt,at=variable,only=lock",
         ] {
             assert_eq!(text.parse::<Strategy>().unwrap().to_string(), text);
         }

@@ -74,6 +74,19 @@ pub struct Exploration {
     /// What an exhaustive search says about all schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// Distinct races that the runs have shown, where they were looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub races: Option<u64>,
+    /// Pairs of a read and the write that it saw, where they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_from: Option<Pairs>,
+}
+
+/// What was seen of what there could be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairs {
+    pub covered: u64,
+    pub predicted: u64,
 }
 
 /// How far an exhaustive search got.
@@ -95,6 +108,26 @@ pub struct Search {
     pub bound: Option<Bound>,
     /// Executions in all, and the standard error, as far as can be told.
     pub estimate: Estimate,
+    /// How often the search began anew because a race made more accesses visible.
+    #[serde(default)]
+    pub restarts: u32,
+    /// Accesses that are visible because they race.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visible: Vec<String>,
+    /// Subspaces that were left out because they have no race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<Pruned>,
+}
+
+/// What property driven pruning did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pruned {
+    /// Subspaces that were looked at.
+    pub checks: u64,
+    /// Those without a race.
+    pub race_free: u64,
+    /// Backtracking points that were skipped.
+    pub skipped: u64,
 }
 
 /// The bound of a search.

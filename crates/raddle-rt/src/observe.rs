@@ -13,7 +13,7 @@ use raddle_wire::{SyncOp, step};
 #[inline]
 pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
     if noise::on() {
-        noise::event(thread, pc, op, argument, noise::Moment::Before);
+        noise::event(thread, pc, op, object, argument, noise::Moment::Before);
     }
     let busy = Busy::enter(thread);
     if run::recording() {
@@ -25,7 +25,7 @@ pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) 
     after_sync(thread, op, argument);
     drop(busy);
     if noise::on() {
-        noise::event(thread, pc, op, argument, noise::Moment::After);
+        noise::event(thread, pc, op, object, argument, noise::Moment::After);
     }
 }
 

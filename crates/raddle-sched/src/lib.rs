@@ -58,6 +58,7 @@
 // A match over operations names them or their kinds, so that a new line of the table stops the compiler where it matters.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod courtesy;
 pub mod dependence;
 pub mod effects;
 pub mod objects;

@@ -19,6 +19,11 @@ impl Random {
         Random(seed)
     }
 
+    /// What it was made from, before the first number is drawn.
+    pub const fn seed(&self) -> u64 {
+        self.0
+    }
+
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STRIDE);
         splitmix(self.0)

@@ -1,5 +1,6 @@
 //! The scheduler: turns, and the choice of who has the next.
 
+use crate::courtesy::Courtesy;
 use crate::dependence::{Detail, Operation, SPINS};
 use crate::effects::{Conclusion, Effects};
 use crate::objects::{BARRIERS_MAX, Barrier};
@@ -71,6 +72,7 @@ pub struct Sched<'t> {
     /// Whose turn it is or will be.
     pub(crate) chosen: ThreadIx,
     pub(crate) progress: Progress,
+    courtesy: Courtesy,
     /// Hash of all turns so far.
     turns_hash: u64,
     pub(crate) tickets: u64,
@@ -91,6 +93,7 @@ impl<'t> Sched<'t> {
             strategy: AnyStrategy::RANDOM,
             chosen: ThreadIx::NOBODY,
             progress: Progress::START,
+            courtesy: Courtesy::NONE,
             turns_hash: 0,
             tickets: 0,
             replay: Replay::NONE,
@@ -106,6 +109,7 @@ impl<'t> Sched<'t> {
         assert_eq!(tables.entries.len(), tables.notes.len(), "one note a thread");
         self.roster = Roster::new(tables.entries, tables.living);
         self.tools = Tools { random: Random::new(settings.seed), notes: tables.notes };
+        self.courtesy = Courtesy::new(settings.seed);
         self.one_at_a_time = settings.one_at_a_time;
         self.strategy = settings.strategy;
         self.strategy.prepare(&mut self.tools);
@@ -120,9 +124,9 @@ impl<'t> Sched<'t> {
         self.progress
     }
 
-    /// How far the run has come, as it is shown: steps of the schedule, or decisions.
+    /// How far the run has come, as it is shown: steps of the schedule, or choices between threads.
     pub fn steps_shown(&self) -> u64 {
-        if self.replay.active() { self.replay.steps_taken() } else { self.progress.decisions }
+        if self.replay.active() { self.replay.steps_taken() } else { self.progress.choices }
     }
 
     pub fn turns_hash(&self) -> u64 {
@@ -229,10 +233,12 @@ impl<'t> Sched<'t> {
             }
         }
         if self.chosen == me && core::mem::take(arrival.yields) && !self.strategy.is_exhaustive() {
-            // It has yielded or slept since its last turn: somebody else goes, if anybody can. Only now, because what
+            // It has yielded or slept since its last turn: somebody else may go first. Only now, because what
             // others may choose from must not depend on how far this thread has come by itself.
-            self.let_others_go(me);
-            self.choose(outside);
+            if self.others_can_go(me) && self.courtesy.gives_way(self.strategy.yields()) {
+                self.let_others_go(me);
+                self.choose(outside);
+            }
         }
         if self.chosen == me && !self.is_over() {
             if self.acts_on_cancel(me, outside) {
@@ -248,6 +254,10 @@ impl<'t> Sched<'t> {
     pub fn take_news(&mut self, me: ThreadIx) -> Option<Operation> {
         let entry = &mut self.roster[me];
         core::mem::take(&mut entry.is_news).then_some(entry.operation)
+    }
+
+    fn others_can_go(&self, me: ThreadIx) -> bool {
+        self.roster.living().any(|ix| ix != me && self.roster[ix].eligible())
     }
 
     /// The thread goes after everybody else who can go. When all have yielded, a new round begins: whoever yields would
@@ -325,10 +335,13 @@ impl<'t> Sched<'t> {
         let again = self.progress.last == me;
         self.progress.run_length = if again { self.progress.run_length + 1 } else { 1 };
         if !again {
+            self.courtesy.others_went();
             self.roster.for_each(|_, entry| entry.yielded = false);
         }
         self.progress.last = me;
-        if self.progress.run_length > self.strategy.spin_turns_max() {
+        if self.progress.run_length > self.strategy.spin_turns_max()
+            && self.courtesy.ends_long_run(self.strategy.yields())
+        {
             self.let_others_go(me);
         }
         if self.replay.active() {
@@ -459,6 +472,10 @@ impl<'t> Sched<'t> {
             count += 1;
         }
         view.candidate_count = count;
+        if count > 1 {
+            self.progress.choices += 1;
+            view.progress = self.progress;
+        }
         let best = match count {
             0 => {
                 self.chosen = ThreadIx::NOBODY;

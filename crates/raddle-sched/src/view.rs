@@ -13,10 +13,12 @@ pub struct Progress {
     pub run_length: u32,
     /// Decisions made so far, this one among them.
     pub decisions: u64,
+    /// Those among them at which more than one thread could go.
+    pub choices: u64,
 }
 
 impl Progress {
-    pub const START: Progress = Progress { last: ThreadIx::NOBODY, run_length: 0, decisions: 0 };
+    pub const START: Progress = Progress { last: ThreadIx::NOBODY, run_length: 0, decisions: 0, choices: 0 };
 }
 
 /// The run, as a strategy sees it. Only looked at: what a strategy keeps is its own ([`Tools::notes`]).

@@ -203,9 +203,18 @@ fn request(kind: u8, object: usize) -> Arrival<'static> {
 
 /// Some threads that all exist, under a strategy.
 fn with_threads(count: usize, strategy: AnyStrategy<'static>, each: impl FnOnce(&mut Sched<'_>)) {
+    seeded_threads(count, 1, strategy, each);
+}
+
+fn seeded_threads(
+    count: usize,
+    seed: u64,
+    strategy: AnyStrategy<'static>,
+    each: impl FnOnce(&mut Sched<'_>),
+) {
     let mut room = Room::new(count);
     let mut sched = Sched::idle();
-    let settings = Settings { seed: 1, strategy, one_at_a_time: false };
+    let settings = Settings { seed, strategy, one_at_a_time: false };
     sched.start(room.tables(), settings);
     for thread in 0..count {
         sched.register(thread as u32, thread as u64 + 1).expect("there is room");
@@ -383,7 +392,7 @@ fn yielding_goes_round() {
     with_threads(3, pct, |sched| {
         let world = World::default();
         let mut went = [0; 3];
-        for _ in 0..30 {
+        for _ in 0..300 {
             let me = match sched.chosen() {
                 nobody if nobody.is_nobody() => ThreadIx(0),
                 chosen => chosen,
@@ -403,6 +412,27 @@ fn yielding_goes_round() {
         }
         assert!(went.iter().all(|&turns| turns > 0), "{went:?}");
     });
+}
+
+/// A thread that yields may go on all the same, as in a free run; mostly it does not.
+#[test]
+fn yielding_forbids_nothing() {
+    let mut first = [0u32; 2];
+    for seed in 0..if cfg!(miri) { 5 } else { 400 } {
+        let random = AnyStrategy::new(raddle_wire::region::strategy::RANDOM, &[0; 8], &[], false);
+        seeded_threads(2, seed, random, |sched| {
+            let world = World::default();
+            let me = sched.chosen();
+            let mut yields = true;
+            let arrival = Arrival { yields: &mut yields, ..request(step::STORE, 1) };
+            let went = sched.arrive(me, arrival, &world) == Grant::Go;
+            first[usize::from(went)] += 1;
+        });
+    }
+    let [gave_way, went_on] = first;
+    if !cfg!(miri) {
+        assert!(gave_way > 100 && went_on > 100, "{gave_way} gave way, {went_on} went on");
+    }
 }
 
 /// A thread that spins for long is treated as if it had yielded.

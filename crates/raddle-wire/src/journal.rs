@@ -88,6 +88,7 @@ pub enum Mark {
     Turn {
         thread: u16,
         failed: bool,
+        pc: u64,
     },
     Unchanged {
         thread: u16,
@@ -111,7 +112,8 @@ pub fn marks(bytes: &[u8]) -> impl Iterator<Item = Mark> + '_ {
             BORN => Mark::Born { thread, parent: ordinal },
             ARRIVED => Mark::Arrived(Arrived::unpack(words)),
             UNCHANGED => Mark::Unchanged { thread },
-            _ => Mark::Turn { thread, failed },
+            EXIT | UNWRITTEN => Mark::Turn { thread, failed, pc: 0 },
+            _ => Mark::Turn { thread, failed, pc: words[1] },
         })
     })
 }

@@ -163,6 +163,10 @@ pub mod strategy {
     pub const GUIDED: u32 = 7;
     /// Along a given prefix of threads, then on without preemption; for exhaustive search.
     pub const FOLLOW: u32 = 8;
+    /// Reads-from constraints over random priorities of operations.
+    pub const RFF: u32 = 9;
+    /// Stretches of each thread's operations in a random order.
+    pub const PERIOD: u32 = 10;
 }
 
 /// Places in [`Header::parameters`] of a run with noise.
@@ -175,6 +179,22 @@ pub mod noise {
     pub const PLACE: usize = 2;
     /// Bit k: operations of kind k ([`crate::step`]). 0: all.
     pub const KINDS: usize = 3;
+
+    /// What noise does ([`SLEEP`] and the like).
+    pub const HOW: usize = 4;
+    /// Not 0: only at operations on one variable in [`VARIABLES`], which the seed chooses.
+    pub const ONE_VARIABLE: usize = 5;
+
+    /// Values of [`HOW`].
+    pub const SLEEP: u64 = 0;
+    /// Computes for as long, and keeps its processor.
+    pub const BUSY: u64 = 1;
+    /// Stops one thread of the run for as long as others get on.
+    pub const HALT: u64 = 2;
+    /// Waits until another thread has come to a chance as well.
+    pub const MEET: u64 = 3;
+
+    pub const VARIABLES: u64 = 4;
 
     /// The region's blob: how many stretches of code have noise, and for each [`RANGE_WORDS`] words: its first byte and
     /// the byte behind its last, in the numbering of its file, and the hash of the file's name. None: everywhere.

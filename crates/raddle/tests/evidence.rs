@@ -215,7 +215,11 @@ fn a_repaired_program_is_noticed() {
 #[test]
 fn machine_output_is_alone_on_its_stream() {
     let folder = folder(&[("abba.c", ABBA)]);
-    for command in [&["hunt", "--json"][..], &["run", "--json"], &["explore", "--json", "--runs", "50"]] {
+    for command in [
+        &["hunt", "--json"][..],
+        &["run", "--json"],
+        &["explore", "--strategy", "random", "--json", "--runs", "50"],
+    ] {
         let output = run(raddle_in(folder.path()).args(command).arg("abba.c"));
         found(&output);
     }
@@ -565,7 +569,15 @@ int main(void) {
 #[test]
 fn a_crash_is_not_shown_by_another_crash() {
     let folder = folder(&[("two.c", TWO_CRASHES)]);
-    let output = run(raddle_in(folder.path()).args(["explore", "--json", "--runs", "300", "two.c"]));
+    let output = run(raddle_in(folder.path()).args([
+        "explore",
+        "--strategy",
+        "random",
+        "--json",
+        "--runs",
+        "300",
+        "two.c",
+    ]));
     let findings = found(&output);
     assert_eq!(findings.len(), 2, "{findings:#?}");
     replays_always(folder.path(), &findings);
@@ -592,9 +604,17 @@ fn a_crash_is_not_shown_by_another_crash() {
 fn a_deadlock_is_not_shown_by_another_deadlock() {
     let folder = folder(&[("abba.c", &ABBA.replace("    usleep(30000);\n", ""))]);
     let hunted = hunt(folder.path(), &[], "abba.c");
-    let explored =
-        found(&run(raddle_in(folder.path())
-            .args(["explore", "--json", "--runs", "200", "--keep", "explored", "abba.c"])));
+    let explored = found(&run(raddle_in(folder.path()).args([
+        "explore",
+        "--strategy",
+        "random",
+        "--json",
+        "--runs",
+        "200",
+        "--keep",
+        "explored",
+        "abba.c",
+    ])));
     for (keep, findings) in [(".raddle", hunted), ("explored", explored)] {
         let [finding] = confirmed(&findings)[..] else { panic!("{findings:#?}") };
         let path = Store::at(folder.path().join(keep)).schedule_path(&finding.id);
@@ -659,7 +679,15 @@ int main(void) {
 #[test]
 fn explored_deadlocks_have_names() {
     let folder = folder(&[("abba.c", &ABBA.replace("    usleep(30000);\n", ""))]);
-    let output = run(raddle_in(folder.path()).args(["explore", "--json", "--runs", "200", "abba.c"]));
+    let output = run(raddle_in(folder.path()).args([
+        "explore",
+        "--strategy",
+        "random",
+        "--json",
+        "--runs",
+        "200",
+        "abba.c",
+    ]));
     let findings = found(&output);
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert_eq!(findings[0].kind, Kind::Deadlock);

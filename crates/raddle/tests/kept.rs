@@ -119,7 +119,18 @@ fn build(folder: &Path, source: &str) {
 fn explore(folder: &Path, mode: &str, runs: u32, argument: &str) -> Output {
     run(raddle()
         .current_dir(folder)
-        .args(["explore", "--json", "--no-schedules", "--workers", "1", "--mode", mode, "--runs"])
+        .args([
+            "explore",
+            "--strategy",
+            "random",
+            "--json",
+            "--no-schedules",
+            "--workers",
+            "1",
+            "--mode",
+            mode,
+            "--runs",
+        ])
         .args([&runs.to_string(), "--", "./program", argument]))
 }
 
@@ -196,7 +207,18 @@ fn a_worker_that_is_killed_loses_nothing() {
     let mut command = raddle();
     command
         .current_dir(folder.path())
-        .args(["explore", "--json", "--no-schedules", "--workers", "1", "--mode", "fibers", "--runs"])
+        .args([
+            "explore",
+            "--strategy",
+            "random",
+            "--json",
+            "--no-schedules",
+            "--workers",
+            "1",
+            "--mode",
+            "fibers",
+            "--runs",
+        ])
         .args([&RUNS.to_string(), "--", "./program"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -34,9 +34,16 @@ fn build(folder: &Path, name: &str) -> PathBuf {
 
 /// What `raddle explore --json` says, without the paths of schedules.
 fn explore(folder: &Path, program: &Path, options: &[&str]) -> BTreeMap<String, (u64, u64)> {
+    // Unless a test wants another one: a portfolio decides itself how many runs are worth it.
+    let strategy: &[&str] =
+        match options.iter().any(|option| matches!(*option, "--strategy" | "--exhaustive")) {
+            true => &[],
+            false => &["--strategy", "random"],
+        };
     let output = run(raddle()
         .args(["-q", "explore", "--json", "--no-schedules", "--keep"])
         .arg(folder.join("kept"))
+        .args(strategy)
         .args(options)
         .arg("--")
         .arg(program));
@@ -290,8 +297,11 @@ fn kept_schedules_are_small_and_show_the_error_again() {
     {
         let program = build(folder.path(), name);
         let kept = folder.path().join("kept");
-        let output =
-            run(raddle().args(["explore", "--runs", "200", "--keep"]).arg(&kept).arg("--").arg(&program));
+        let output = run(raddle()
+            .args(["explore", "--strategy", "random", "--runs", "200", "--keep"])
+            .arg(&kept)
+            .arg("--")
+            .arg(&program));
         assert_eq!(output.status.code(), Some(1), "{name}: an error was seen");
         let schedule = kept_schedules(&kept)
             .into_iter()
@@ -374,7 +384,7 @@ fn the_last_operation_of_a_run_is_part_of_its_schedule() {
         let program = build_text(folder.path(), name, &text);
         let kept = folder.path().join("kept");
         run(raddle()
-            .args(["explore", "--visible", "all", "--runs", "300", "--keep"])
+            .args(["explore", "--strategy", "random", "--visible", "all", "--runs", "300", "--keep"])
             .arg(&kept)
             .arg("--")
             .arg(&program));
@@ -418,7 +428,10 @@ fn a_handler_begins_when_the_schedule_says() {
     let program = build_text(folder.path(), "handler", text);
     let kept = folder.path().join("kept");
     let mut explore = raddle();
-    explore.args(["-q", "explore", "--runs", "400", "--first", "--keep"]).arg(&kept).arg("--");
+    explore
+        .args(["-q", "explore", "--strategy", "random", "--runs", "400", "--first", "--keep"])
+        .arg(&kept)
+        .arg("--");
     assert_eq!(run(explore.arg(&program)).status.code(), Some(1), "some order lets it abort");
     let schedule = kept_schedules(&kept).into_iter().next().expect("a schedule was kept");
     let kept = std::fs::read_to_string(&schedule).unwrap();
@@ -451,7 +464,9 @@ fn a_seed_decides_what_freed_memory_holds() {
     assert_eq!(forked, explore(folder.path(), &program, &started));
     let kept = folder.path().join("kept");
     let mut explore = raddle();
-    explore.args(["-q", "explore", "--runs", "1", "--stable-memory", "--keep"]).arg(&kept);
+    explore
+        .args(["-q", "explore", "--strategy", "random", "--runs", "1", "--stable-memory", "--keep"])
+        .arg(&kept);
     assert_eq!(run(explore.arg("--").arg(&program)).status.code(), Some(1), "the status is an error");
     let schedule = kept_schedules(&kept).into_iter().next().expect("a schedule was kept");
     assert!(std::fs::read_to_string(&schedule).unwrap().contains(" stable-memory"));

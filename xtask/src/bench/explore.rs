@@ -52,6 +52,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             command.args([
                 "-q",
                 "explore",
+                "--strategy",
+                "random",
                 "--workers",
                 "1",
                 "--no-schedules",
@@ -62,7 +64,18 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             ]);
             if name != "std" {
                 command = Command::new(&raddle);
-                command.args(["-q", "explore", "--workers", "1", "--no-schedules", "--mode", mode, "--runs"]);
+                command.args([
+                    "-q",
+                    "explore",
+                    "--strategy",
+                    "random",
+                    "--workers",
+                    "1",
+                    "--no-schedules",
+                    "--mode",
+                    mode,
+                    "--runs",
+                ]);
             }
             command.arg(runs.to_string()).arg("--").arg(&program);
             command

@@ -74,7 +74,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
     let (bare, tiny) = build(&raddle, folder.path())?;
     let explore = |runs: u32, exec: bool| {
         let mut command = Command::new(&raddle);
-        command.args(["-q", "explore", "--workers", "1", "--no-schedules", "--runs", &runs.to_string()]);
+        command.args(["-q", "explore", "--strategy", "random", "--workers", "1", "--no-schedules"]);
+        command.args(["--runs", &runs.to_string()]);
         if exec {
             command.arg("--exec");
         }

@@ -142,7 +142,18 @@ fn command_in(mut command: Command, folder: &Path) -> Command {
 
 fn explore(runner: &Runner, case: &Case, folder: &Path) -> anyhow::Result<()> {
     let mut command = Command::new(&runner.raddle);
-    command.args(["explore", "--quiet", "--workers", "1", "--runs", EXPLORED_RUNS, "--visible", "shared"]);
+    command.args([
+        "explore",
+        "--quiet",
+        "--workers",
+        "1",
+        "--runs",
+        EXPLORED_RUNS,
+        "--visible",
+        "shared",
+        "--strategy",
+        "random",
+    ]);
     command.args(["--keep", STORES[2], "--", "./program"]).args(&case.args);
     command.current_dir(folder).env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "0");
     runner.limited_output(command, case, 60).map(drop).context("explore")

@@ -204,7 +204,18 @@ fn modes(runner: &Runner, case: &Case, folder: &Path, runs: u32) -> anyhow::Resu
     let explore = |mode: &str| -> anyhow::Result<(Value, String)> {
         let mut command = Command::new(&runner.raddle);
         command.current_dir(folder).env("LD_LIBRARY_PATH", ".");
-        command.args(["explore", "--json", "--no-schedules", "--workers", "1", "--mode", mode, "--runs"]);
+        command.args([
+            "explore",
+            "--strategy",
+            "random",
+            "--json",
+            "--no-schedules",
+            "--workers",
+            "1",
+            "--mode",
+            mode,
+            "--runs",
+        ]);
         command.arg(runs.to_string()).args(["--timeout", RUN_SECONDS, "--", "./program"]).args(&case.args);
         let ran = runner.limited(command, case)?;
         let json: Value = serde_json::from_slice(&ran.stdout).context("raddle explore --json")?;

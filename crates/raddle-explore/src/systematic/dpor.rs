@@ -33,7 +33,8 @@ fn may_be_co_enabled(first: &Event, second: &Event) -> bool {
     )
 }
 
-pub fn update(path: &mut [Node], history: &History<'_>, free: usize) {
+/// `skips` says of a state that nothing in its subspace is worth a backtracking point.
+pub fn update(path: &mut [Node], history: &History<'_>, free: usize, skips: &mut dyn FnMut(usize) -> bool) {
     for second in 0..history.events.len() + history.pending.len() {
         let event = *history.event(second);
         let arrival = history.arrival(second);
@@ -45,6 +46,9 @@ pub fn update(path: &mut [Node], history: &History<'_>, free: usize) {
                 && may_be_co_enabled(other, &event)
                 && !history.before_arrival(first, second);
             if !races {
+                continue;
+            }
+            if first >= free && skips(first) {
                 continue;
             }
             if first >= free {

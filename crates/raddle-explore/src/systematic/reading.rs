@@ -102,7 +102,7 @@ pub fn read(
         match mark {
             Mark::Born { thread, parent } => reading.born(threads, thread, parent)?,
             Mark::Arrived(arrived) => reading.arrived(arrived)?,
-            Mark::Turn { thread, failed } => reading.turn(thread, failed)?,
+            Mark::Turn { thread, failed, pc } => reading.turn(thread, failed, pc)?,
             Mark::Unchanged { .. } => {
                 if let Some(idle) = reading.idle.last_mut() {
                     *idle = true;
@@ -194,7 +194,7 @@ impl Reading {
         enabled
     }
 
-    fn turn(&mut self, thread: u16, failed: bool) -> Result<(), Unmodelled> {
+    fn turn(&mut self, thread: u16, failed: bool, pc: u64) -> Result<(), Unmodelled> {
         let enabled = self.enabled();
         let local = self.local(thread)?;
         let op = local.pending.take().ok_or(Unmodelled::Damaged)?;
@@ -204,7 +204,7 @@ impl Reading {
         }
         self.objects.perform(&event);
         self.idle.push(failed || op.only_looks());
-        self.steps.push(Step { event, enabled });
+        self.steps.push(Step { event, pc, enabled });
         Ok(())
     }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn turn(thread: u16) -> Mark {
-        Mark::Turn { thread, failed: false }
+        Mark::Turn { thread, failed: false, pc: 0 }
     }
 
     /// Main creates two threads, which lock one mutex; the second has to wait.

@@ -65,6 +65,8 @@ mod packed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub event: Event,
+    /// Where in the code; 0: not known.
+    pub pc: u64,
     /// Who could have gone instead, and the one who went; sorted.
     pub enabled: Vec<ThreadId>,
 }

@@ -227,8 +227,10 @@ impl Model {
     fn step(&self, state: &mut State, thread: ThreadId) -> Step {
         let enabled = self.enabled(state);
         let op = self.op(self.next(state, thread.at()).expect("the thread has a step"));
+        // Behind the instruction, as a return address is.
+        let pc = (thread.0 as u64) << 32 | (state.at[thread.at()] as u64 + 1);
         let failed = self.go(state, thread.at());
-        Step { event: Event { thread, op, failed }, enabled }
+        Step { event: Event { thread, op, failed }, pc, enabled }
     }
 
     fn pending(&self, state: &State) -> Vec<Event> {

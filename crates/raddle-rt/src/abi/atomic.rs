@@ -220,9 +220,10 @@ fn observe_with_noise<W: Word, T>(
     operation: &Operation<W>,
     action: impl FnOnce(Option<W>) -> Done<T>,
 ) -> T {
-    noise::strike(thread, pc, operation.kind(), noise::Moment::Before);
+    let object = operation.at as usize;
+    noise::strike(thread, pc, operation.kind(), object, noise::Moment::Before);
     let result = observe(thread, pc, operation, action);
-    noise::strike(thread, pc, operation.kind(), noise::Moment::After);
+    noise::strike(thread, pc, operation.kind(), object, noise::Moment::After);
     result
 }
 

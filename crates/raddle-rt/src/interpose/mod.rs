@@ -37,7 +37,7 @@ mod stack;
 pub mod system;
 
 use crate::observe;
-use crate::steer::{self, Detail, Request};
+use crate::steer::{self, Detail, Request, noise};
 use crate::thread::Thread;
 use raddle_wire::SyncOp;
 
@@ -71,7 +71,11 @@ pub fn step_told<T>(
     let kind = raddle_wire::step::of(op, argument);
     if !steer::on() || kind == raddle_wire::step::NONE {
         observe::sync(thread, pc, op, object, argument);
-        return perform();
+        let result = perform();
+        if noise::on() {
+            noise::released(thread, pc, op, object, argument);
+        }
+        return result;
     }
     let mut perform = Some(perform);
     let mut act = |thread: &Thread| {

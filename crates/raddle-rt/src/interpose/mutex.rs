@@ -1,7 +1,7 @@
 //! Mutexes and spin locks.
 
 use crate::arch::mutex as layout;
-use crate::steer::{self, Detail, Patience, Request};
+use crate::steer::{self, Detail, Patience, Request, noise};
 use crate::thread::{self, Thread};
 use crate::{detect, export_with_pc, observe, real, real_fn};
 use core::ffi::{c_int, c_void};
@@ -86,6 +86,9 @@ fn invalid(thread: &Thread, pc: u64, m: *mut Mutex) {
 
 /// Takes the lock if it is free; otherwise says that the thread is about to wait for it.
 fn try_first(thread: &Thread, pc: u64, m: *mut Mutex, how: u64) -> c_int {
+    if noise::on() {
+        noise::strike(thread, pc, step::LOCK, m as usize, noise::Moment::Before);
+    }
     // SAFETY: the program passes an initialised mutex.
     let result = unsafe { c::pthread_mutex_trylock(m) };
     if result == libc::EBUSY && !(kind_bits(m) & bits::ERRORCHECK != 0 && owned_by_caller(m, thread)) {

@@ -25,6 +25,7 @@ pub mod kept;
 pub mod noise;
 mod objects;
 mod profile;
+mod robust;
 mod schedule;
 mod scheduler;
 pub mod server;

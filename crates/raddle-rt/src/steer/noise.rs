@@ -11,12 +11,16 @@
 //! Parameters (`raddle_wire::region::noise`): probability in thousandths, longest sleep in microseconds (a strength of 0
 //! yields), before or after operations or both, which operations, and which places in the code (in the blob).
 //!
-//! Deviation: ConTest's noise of other kinds (busy waiting, moving locks, noise on one chosen variable) is not here.
+//! What noise does is one of four heuristics, of ConTest and of Křena, Letko, Tzoref, Ur and Vojnar, *Healing Data Races On-The-Fly* and ANaConDA: a sleep or a yield; *busy
+//! waiting*, which keeps the processor; *halting one thread*, which the seed chooses, for as long as others get on; and a *barrier*, at which threads
+//! wait for each other, so that they go on at the same time. Any of them can keep to the operations on some of the variables, which the seed chooses too.
+//!
+//! Deviation: of ConTest's noise, moving locks is not here.
 
 use crate::real;
 use crate::steer::schedule;
 use crate::thread::Thread;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use raddle_wire::region::{BLOB_OFFSET, noise as parameter};
 use raddle_wire::{Header, SyncOp, step};
 
@@ -26,7 +30,15 @@ static SEED: AtomicU64 = AtomicU64::new(0);
 static RANGES: [[AtomicUsize; 2]; parameter::RANGES_MAX] =
     [const { [const { AtomicUsize::new(0) }; 2] }; parameter::RANGES_MAX];
 static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
-static PARAMETERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static PARAMETERS: [AtomicU64; 6] = [const { AtomicU64::new(0) }; 6];
+/// Chances that threads have come to: others get on while it grows.
+static CHANCES: AtomicU64 = AtomicU64::new(0);
+/// Not 0: a thread waits at the barrier.
+static WAITING: AtomicU32 = AtomicU32::new(0);
+
+fn parameter(at: usize) -> u64 {
+    PARAMETERS[at].load(Ordering::Relaxed)
+}
 
 /// Before or after an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,33 +106,95 @@ fn acquires(kind: u8) -> bool {
 
 /// The event of an operation is written now: just after an acquiring operation, just before a releasing one.
 #[cold]
-pub fn event(thread: &Thread, pc: u64, op: SyncOp, argument: u64, moment: Moment) {
+pub fn event(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64, moment: Moment) {
     let kind = step::of(op, argument);
     if kind != step::NONE && acquires(kind) == (moment == Moment::After) {
-        strike(thread, pc, kind, moment);
+        strike(thread, pc, kind, object, moment);
+    }
+}
+
+/// The other side of a releasing operation: it has been performed.
+#[cold]
+pub fn released(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+    let kind = step::of(op, argument);
+    if kind != step::NONE && !acquires(kind) {
+        strike(thread, pc, kind, object, Moment::After);
     }
 }
 
 /// A chance for noise.
 #[cold]
-pub fn strike(thread: &Thread, pc: u64, kind: u8, moment: Moment) {
-    let [per_mille, strength_us, place, kinds] =
-        [parameter::PER_MILLE, parameter::STRENGTH_US, parameter::PLACE, parameter::KINDS]
-            .map(|at| PARAMETERS[at].load(Ordering::Relaxed));
+pub fn strike(thread: &Thread, pc: u64, kind: u8, object: usize, moment: Moment) {
+    CHANCES.fetch_add(1, Ordering::Relaxed);
     let wanted = if moment == Moment::Before { parameter::BEFORE } else { parameter::AFTER };
-    if place & wanted == 0 || (kinds != 0 && kinds >> kind & 1 == 0) || !is_wanted(pc) {
+    let kinds = parameter(parameter::KINDS);
+    if parameter(parameter::PLACE) & wanted == 0 || (kinds != 0 && kinds >> kind & 1 == 0) || !is_wanted(pc) {
+        return;
+    }
+    let seed = SEED.load(Ordering::Relaxed);
+    // Addresses differ from run to run; the place in the code and the low bits of the object do not.
+    let variable = mix(seed ^ mix(object as u64 & 0xfff));
+    if parameter(parameter::ONE_VARIABLE) != 0 && variable % parameter::VARIABLES != 0 {
         return;
     }
     let ordinal = u64::from(thread.turns.steps()) << 1 | u64::from(moment == Moment::After);
-    let draw =
-        mix(SEED.load(Ordering::Relaxed) ^ mix(thread.turns.path.get()) ^ mix(ordinal.wrapping_add(1)));
-    if draw % 1000 >= per_mille {
+    let draw = mix(seed ^ mix(thread.turns.path.get()) ^ mix(ordinal.wrapping_add(1)));
+    if draw % 1000 >= parameter(parameter::PER_MILLE) {
         return;
     }
-    match strength_us {
-        0 => real::yield_now(),
-        longest => real::sleep_us(1 + (draw >> 20) % longest),
+    let longest = parameter(parameter::STRENGTH_US);
+    if longest == 0 {
+        return real::yield_now();
     }
+    let length = 1 + (draw >> 20) % longest;
+    match parameter(parameter::HOW) {
+        parameter::BUSY => busy(length),
+        parameter::HALT => halt(thread, seed, length),
+        parameter::MEET => meet(length),
+        _ => real::sleep_us(length),
+    }
+}
+
+/// Rounds of a loop in a microsecond, about.
+const ROUNDS_US: u64 = 200;
+
+fn busy(us: u64) {
+    for _ in 0..us * ROUNDS_US {
+        core::hint::spin_loop();
+    }
+}
+
+/// Threads of which one is halted.
+const VICTIMS: u64 = 3;
+/// So often the halted thread looks whether others still get on.
+const LOOKS: u32 = 50;
+
+fn halt(thread: &Thread, seed: u64, us: u64) {
+    if mix(seed ^ mix(thread.turns.path.get() ^ 1)) % VICTIMS != 0 {
+        return;
+    }
+    for _ in 0..LOOKS {
+        let before = CHANCES.load(Ordering::Relaxed);
+        real::sleep_us(us);
+        if CHANCES.load(Ordering::Relaxed) == before {
+            return;
+        }
+    }
+}
+
+/// The first to come waits for the second, and not for long.
+fn meet(us: u64) {
+    if WAITING.swap(1, Ordering::AcqRel) != 0 {
+        WAITING.store(0, Ordering::Release);
+        return;
+    }
+    for _ in 0..us.div_ceil(20).max(1) {
+        real::sleep_us(20);
+        if WAITING.load(Ordering::Acquire) == 0 {
+            return;
+        }
+    }
+    WAITING.store(0, Ordering::Release);
 }
 
 fn mix(seed: u64) -> u64 {

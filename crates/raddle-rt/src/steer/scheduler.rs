@@ -287,6 +287,7 @@ pub fn adopt_main(main: &Thread) {
     main.turns.name.set(name);
     if header.steer == steer::NOISE {
         noise::start(header);
+        super::visible::start(header);
     }
     if !matches!(header.steer, steer::CONTROL | steer::REPLAY) {
         return;
@@ -473,7 +474,12 @@ pub fn start(thread: &Thread) {
 
 /// The thread's last operation; called inside its turn.
 pub fn end_thread(thread: &Thread) {
-    lock().end(thread.place());
+    let mut sched = lock();
+    // A kept process has one kernel thread, and the kernel's list is that thread's.
+    if !super::kept::on() {
+        super::robust::abandon(|mutex| sched.release(mutex));
+    }
+    sched.end(thread.place());
 }
 
 /// Has the thread with this index ended? It exists, because somebody asks.

@@ -4,7 +4,7 @@
 //! access therefore lasts until its thread comes to its next visible operation; only then is the next thread chosen. So
 //! with visible accesses one thread runs at a time, and a program with data races behaves the same each time.
 
-use super::{Detail, Request, schedule, scheduler};
+use super::{Detail, Request, noise, schedule, scheduler};
 use crate::thread::{Busy, Thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use raddle_wire::Header;
@@ -32,7 +32,7 @@ pub fn start(header: &'static Header) {
         options if options & option::VISIBLE_SITES != 0 => SITES,
         _ => NONE,
     };
-    if mode == SITES && header.steer == steer::CONTROL {
+    if mode == SITES && matches!(header.steer, steer::CONTROL | steer::NOISE) {
         read_sites(header);
     }
     MODE.store(mode, Ordering::Relaxed);
@@ -77,10 +77,17 @@ fn is_site(address: usize) -> bool {
 #[cold]
 #[inline(never)]
 pub fn access(thread: &Thread, pc: u64, aux: u8, address: usize, bytes: usize) {
-    if !super::on() || (MODE.load(Ordering::Relaxed) == SITES && !is_site(pc as usize)) {
+    if MODE.load(Ordering::Relaxed) == SITES && !is_site(pc as usize) {
         return;
     }
     let kind = if aux & WRITE != 0 { step::WRITE } else { step::READ };
+    if noise::on() {
+        // The hook stands before the access.
+        return noise::strike(thread, pc, kind, address, noise::Moment::Before);
+    }
+    if !super::on() {
+        return;
+    }
     let _busy = Busy::enter(thread);
     let detail = Detail { bytes: bytes as u32, ..Detail::NONE };
     super::turn(thread, Request { kind, object: address, pc }, detail);

@@ -8,6 +8,7 @@
 //! The blob: number of changes, then for each the path hash of T, n, and the path hash of U.
 
 use super::Strategy;
+use crate::courtesy::Yields;
 use crate::roster::ThreadIx;
 use crate::view::{Tools, View};
 
@@ -33,7 +34,19 @@ impl<'t> Guided<'t> {
     }
 }
 
+/// A run that is repeated may have gone on for long where a loop waited.
+const SPIN_TURNS_MAX: u32 = 2_000;
+
 impl Strategy for Guided<'_> {
+    /// The list says who goes after a yield.
+    fn yields(&self) -> Yields {
+        Yields::Never
+    }
+
+    fn spin_turns_max(&self) -> u32 {
+        SPIN_TURNS_MAX
+    }
+
     fn pick(&mut self, view: &View<'_, '_>, _tools: &mut Tools<'_>) -> ThreadIx {
         let last = view.progress.last;
         if view.roster.knows(last) {

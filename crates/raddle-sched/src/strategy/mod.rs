@@ -8,12 +8,15 @@ pub mod delay;
 pub mod follow;
 pub mod guided;
 pub mod pct;
+pub mod period;
 pub mod pos;
 pub mod queue;
 pub mod random;
+pub mod rff;
 pub mod round_robin;
 pub mod surw;
 
+use crate::courtesy::Yields;
 use crate::roster::ThreadIx;
 use crate::view::{Tools, View};
 use raddle_wire::region::strategy as number;
@@ -105,6 +108,11 @@ pub trait Strategy {
         SPIN_TURNS_MAX
     }
 
+    /// How is it taken that a thread yields?
+    fn yields(&self) -> Yields {
+        Yields::Chance
+    }
+
     fn may_lie_open(&self) -> bool {
         false
     }
@@ -126,6 +134,8 @@ pub enum AnyStrategy<'t> {
     Surw(surw::Surw<'t>),
     Guided(guided::Guided<'t>),
     Follow(follow::Follow<'t>),
+    Rff(rff::Rff<'t>),
+    Period(period::Period),
 }
 
 impl<'t> AnyStrategy<'t> {
@@ -141,6 +151,8 @@ impl<'t> AnyStrategy<'t> {
             number::POS => AnyStrategy::Pos(pos::Pos),
             number::SURW => AnyStrategy::Surw(surw::Surw::new(blob)),
             number::FOLLOW => AnyStrategy::Follow(follow::Follow::new(blob)),
+            number::RFF => AnyStrategy::Rff(rff::Rff::new(blob)),
+            number::PERIOD => AnyStrategy::Period(period::Period::new(parameters[0], parameters[1])),
             number::GUIDED => AnyStrategy::Guided(guided::Guided::new(blob)),
             _ => AnyStrategy::RANDOM,
         }
@@ -159,6 +171,8 @@ macro_rules! delegate {
             AnyStrategy::Surw(strategy) => strategy.$name($($argument),*),
             AnyStrategy::Guided(strategy) => strategy.$name($($argument),*),
             AnyStrategy::Follow(strategy) => strategy.$name($($argument),*),
+            AnyStrategy::Rff(strategy) => strategy.$name($($argument),*),
+            AnyStrategy::Period(strategy) => strategy.$name($($argument),*),
         }
     };
 }
@@ -224,6 +238,10 @@ impl Strategy for AnyStrategy<'_> {
     #[inline]
     fn spin_turns_max(&self) -> u32 {
         delegate!(self.spin_turns_max())
+    }
+
+    fn yields(&self) -> Yields {
+        delegate!(self.yields())
     }
 
     fn may_lie_open(&self) -> bool {

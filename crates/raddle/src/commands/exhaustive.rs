@@ -1,14 +1,18 @@
 //! `raddle explore --exhaustive`: what is asked for, and what the result allows to say.
 
 use super::Ctx;
-use crate::launch::exploring::Plan;
-use crate::launch::searching::{Engine, Searching};
+use crate::compiler::Refusal;
+use crate::launch::exploring::{Limits, Plan};
+use crate::launch::searching::{Engine, Searching, State, Wanted};
+use crate::launch::shards;
 use indicatif::{ProgressBar, ProgressStyle};
-use raddle_explore::systematic::bounded::{Bounded, Cost};
-use raddle_explore::systematic::{Reduction, Search};
-use raddle_findings::file;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use raddle_explore::systematic::Reduction;
+use raddle_explore::systematic::bounded::Cost;
+use raddle_explore::systematic::pruning::Counts;
+use raddle_findings::{Store, file};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Which runs are left out because they are equivalent to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -47,6 +51,13 @@ impl ReductionArg {
     }
 }
 
+/// The property that decides what is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum PruneArg {
+    /// Data races (Wang, Yang, Gupta, Gopalakrishnan, ATVA 2008).
+    Races,
+}
+
 #[derive(clap::Args)]
 pub struct SearchArgs {
     /// With --exhaustive: which equivalent runs are left out (default: source).
@@ -58,6 +69,46 @@ pub struct SearchArgs {
     /// With --exhaustive: only schedules with at most so many delays, those with few first.
     #[arg(long, value_name = "K", requires = "exhaustive")]
     delay_bound: Option<u32>,
+    /// With --exhaustive: leave out what cannot show a data race. Looks for races only; every access is then a scheduling point,
+    /// and the reduction is dpor.
+    #[arg(long, value_enum, requires = "exhaustive", conflicts_with_all = ["reduction", "bound", "delay_bound", "shard"])]
+    prune: Option<PruneArg>,
+    /// With --exhaustive: go on where an interrupted search stopped. What it needs for that is in the store.
+    #[arg(long, requires = "exhaustive", conflicts_with = "shard")]
+    resume: bool,
+}
+
+/// A search that was put aside.
+#[derive(Serialize, Deserialize)]
+struct Aside {
+    program: Vec<String>,
+    code_id: String,
+    options: u64,
+    state: State,
+}
+
+/// What is being written.
+#[derive(Serialize)]
+struct Putting<'a> {
+    program: Vec<String>,
+    code_id: &'a str,
+    options: u64,
+    state: &'a State,
+}
+
+/// How often a search is put aside while it goes on, so that a crash of the machine does not cost more.
+const ASIDE_EVERY: Duration = Duration::from_secs(20);
+
+fn aside_path(store: &Store) -> PathBuf {
+    store.folder().join("search.json")
+}
+
+fn put_aside(searching: &Searching, plan: &Plan<'_>, store: &Store) -> anyhow::Result<()> {
+    store.create()?;
+    let program = plan.launch.words();
+    let putting =
+        Putting { program, code_id: &plan.head.code_id, options: plan.options, state: &searching.state };
+    shards::put(&aside_path(store), &putting)
 }
 
 /// The reduction of a bounded search: states are recognised by their histories.
@@ -65,7 +116,13 @@ const HISTORIES: &str = "histories";
 
 impl SearchArgs {
     fn reduction(&self) -> ReductionArg {
-        self.reduction.unwrap_or(ReductionArg::Source)
+        let otherwise = if self.prunes() { ReductionArg::Dpor } else { ReductionArg::Source };
+        self.reduction.unwrap_or(otherwise)
+    }
+
+    /// Is only looked for races?
+    pub fn prunes(&self) -> bool {
+        self.prune.is_some()
     }
 
     fn cost(&self) -> Option<(Cost, u32)> {
@@ -73,20 +130,66 @@ impl SearchArgs {
         preemptions.or(self.delay_bound.map(|most| (Cost::Delays, most)))
     }
 
-    fn engine(&self) -> Engine {
-        match self.cost() {
-            Some((cost, most)) => {
-                Engine::Within(Bounded::new(cost, most, self.reduction() != ReductionArg::None))
-            }
-            None => Engine::Whole(Search::new(self.reduction().reduction(), None)),
+    fn wanted(&self, plan: &Plan<'_>) -> anyhow::Result<Wanted> {
+        let wanted = Wanted {
+            reduction: self.reduction().reduction(),
+            within: self.cost(),
+            prunes: self.prunes(),
+            shard: plan.shard,
+        };
+        if wanted.shard.is_some() && wanted.within.is_some() {
+            return Err(Refusal(
+                "a bounded search knows states by their histories and cannot be dealt out; leave out --shard or the bound"
+                    .into(),
+            )
+            .into());
         }
+        Ok(wanted)
+    }
+
+    fn taken_up(&self, plan: &Plan<'_>, wanted: Wanted, store: &Store) -> anyhow::Result<Searching> {
+        let path = aside_path(store);
+        let aside: Aside = shards::get(&path)?;
+        let same_program = aside.program == plan.launch.words() && aside.code_id == plan.head.code_id;
+        if !same_program || aside.options != plan.options || aside.state.wanted != wanted {
+            return Err(Refusal(format!(
+                "{} is a search of another program, another build of it, or with other options; begin a new one without --resume",
+                path.display()
+            ))
+            .into());
+        }
+        Ok(Searching::from(aside.state))
+    }
+
+    /// What was asked for, in words.
+    pub fn words(&self) -> String {
+        format!("exhaustive, {}, {:?}", self.reduction().word(), self.cost())
     }
 
     /// Does the search.
-    pub fn run(&self, plan: &Plan<'_>, stop: &AtomicBool, ctx: &Ctx) -> anyhow::Result<Searching> {
+    pub fn run(
+        &self,
+        plan: &Plan<'_>,
+        limits: Limits<'_>,
+        store: &Store,
+        ctx: &Ctx,
+    ) -> anyhow::Result<Searching> {
         let bar = progress(ctx);
-        let mut searching = Searching::new(self.engine());
-        searching.run(plan, stop, |searching| {
+        let wanted = self.wanted(plan)?;
+        let mut searching = match self.resume {
+            true => self.taken_up(plan, wanted, store)?,
+            false => Searching::new(wanted),
+        };
+        let (mut aside, mut failed) = (Instant::now(), None);
+        let most = plan.runs.saturating_add(searching.state.runs);
+        searching.run(plan, limits, most, |searching| {
+            if aside.elapsed() > ASIDE_EVERY {
+                failed = put_aside(searching, plan, store).err();
+                aside = Instant::now();
+            }
+            if !ctx.progress() {
+                return;
+            }
             let told = self.told(searching);
             let about = match told.bound {
                 Some(_) => String::new(),
@@ -94,39 +197,38 @@ impl SearchArgs {
             };
             bar.set_position(told.executions + told.blocked);
             bar.set_message(format!(
-                "{} executions{about}, {} blocked, {} failures",
-                told.executions, told.blocked, told.failures
+                "{} executions{about}, {} blocked, {} deadlocks, {} failures, {} races",
+                told.executions,
+                told.blocked,
+                told.deadlocks,
+                told.failures,
+                searching.races.count()
             ));
         })?;
         bar.finish_and_clear();
+        match searching.state.complete || wanted.shard.is_some() {
+            true => drop(std::fs::remove_file(aside_path(store))),
+            false => failed = put_aside(&searching, plan, store).err(),
+        }
+        if let Some(error) = failed.filter(|_| !ctx.quiet) {
+            eprintln!("raddle: warning: the search cannot be resumed: {error:#}");
+        }
         Ok(searching)
     }
 
     /// How far the search got, as machines are told.
     pub fn told(&self, searching: &Searching) -> file::Search {
-        let (executions, blocked, bound, estimate) = match &searching.engine {
-            Engine::Whole(search) => {
-                let (estimate, error) = search.estimate();
-                let estimate =
-                    file::Estimate { executions: estimate.round() as u64, error: error.round() as u64 };
-                (search.statistics.executions, search.statistics.blocked, None, estimate)
-            }
+        let (executions, error) = searching.estimate();
+        let estimate = file::Estimate { executions: executions.round() as u64, error: error.round() as u64 };
+        let (blocked, bound) = match &searching.state.engine {
+            Engine::Whole(search) => (search.statistics.blocked, None),
             Engine::Within(bounded) => {
                 let of = match bounded.cost {
                     Cost::Preemptions => "preemptions",
                     Cost::Delays => "delays",
                 };
-                let bound = file::Bound {
-                    of: of.to_owned(),
-                    most: bounded.bound,
-                    executions: bounded.counts.clone(),
-                };
-                // Each prefix that waits leads to one execution at least, or to a state met before.
-                let estimate = file::Estimate {
-                    executions: bounded.executions() + bounded.waiting() as u64,
-                    error: bounded.waiting() as u64,
-                };
-                (bounded.executions(), bounded.repeated, Some(bound), estimate)
+                let executions = bounded.counts.clone();
+                (bounded.repeated, Some(file::Bound { of: of.to_owned(), most: bounded.bound, executions }))
             }
         };
         let reduction = match (&bound, self.reduction()) {
@@ -135,13 +237,19 @@ impl SearchArgs {
         };
         file::Search {
             reduction: reduction.to_owned(),
-            executions,
+            executions: searching.executions(),
             blocked,
-            deadlocks: searching.deadlocks,
-            failures: searching.failures,
-            complete: searching.complete,
+            deadlocks: searching.state.deadlocks,
+            failures: searching.state.failures,
+            complete: searching.state.complete && !searching.unseen_accesses,
             bound,
             estimate,
+            restarts: searching.state.restarts,
+            visible: searching.state.sites.clone(),
+            pruned: self.prunes().then(|| {
+                let Counts { checks, race_free, skipped } = searching.state.pruned;
+                file::Pruned { checks, race_free, skipped }
+            }),
         }
     }
 }
@@ -157,12 +265,23 @@ pub fn sentence(searching: &Searching, search: &file::Search) -> String {
         Some(bound) => format!(" with at most {} {}", bound.most, bound.of),
         None => String::new(),
     };
+    if let (true, Some(pruned)) = (search.complete, &search.pruned) {
+        return format!(
+            "complete as far as data races go: {} executions, {} races, {} subspaces checked, {} without a race, {} backtracking points skipped, for this program and this input",
+            search.executions,
+            searching.races.count(),
+            pruned.checks,
+            pruned.race_free,
+            pruned.skipped
+        );
+    }
     if search.complete {
         return format!("complete: {counts}{within}, for this program and this input");
     }
-    let why = match searching.cut_off {
-        true => "a run took longer than --timeout",
-        false => "stopped",
+    let why = match (searching.cut_off, searching.unseen_accesses) {
+        (true, _) => "a run took longer than --timeout",
+        (false, true) => "there are races, and shards do not see their accesses; use --visible all",
+        (false, false) => "stopped; --resume goes on",
     };
     let rest = match &search.bound {
         Some(_) => String::new(),

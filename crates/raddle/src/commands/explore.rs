@@ -1,20 +1,26 @@
 //! `raddle explore`: many runs of one program under a strategy, and the distinct ways in which they ended.
 
 use super::exhaustive::{self, SearchArgs};
-use super::{Ctx, Exit};
+use super::{Ctx, Exit, StatusArgs};
 use crate::compiler::Refusal;
 use crate::hunt::properties::{self, PropertyArgs};
-use crate::launch::exploring::{self, Plan};
+use crate::launch::exploring::{self, Limits, Plan, Wants};
 use crate::launch::outcomes::{Explored, Group, explored, groups};
+use crate::launch::portfolio;
 use crate::launch::process::describe as describe_status;
+use crate::launch::racing::Races;
 use crate::launch::server::{Mode, Serving};
+use crate::launch::shards::{self, Part};
 use crate::launch::shared_sites::VisibleAccesses;
 use crate::launch::target::Target;
 use crate::launch::{Launch, identity, steering};
+use crate::online;
 use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
+use raddle_explore::systematic::search::Shard;
 use raddle_explore::{Campaign, Ending, Estimate, Observation, Seen, Strategy};
+use raddle_findings::naming::Namer;
 use raddle_findings::{Evidence, Store, file};
 use raddle_property::script::Property;
 use raddle_trace::region::RegionConfig;
@@ -29,13 +35,16 @@ use std::time::{Duration, Instant};
 
 /// Runs a program many times, each time with its threads in another order, and counts the distinct outcomes.
 ///
-/// Run n uses seed S + n: the same seed gives the same run. Runs that end in the same error (deadlocked at the same places,
+/// Without --strategy a portfolio is at work: first a search of all schedules, if they seem to be few, then several strategies that share
+/// the runs by what each of them finds, with the accesses visible that were seen to race.
+/// Under a strategy, run n uses seed S + n: the same seed gives the same run. Runs that end in the same error (deadlocked at the same places,
 /// crashed at the same place, failed with the same status) are one finding; its first schedule is made as small as can be and
 /// kept in .raddle, and `raddle replay ID` makes it happen again.
 /// Exit status: 0 no error was seen, 1 some run crashed, deadlocked or failed, 2 usage or environment error.
 ///
 /// Examples:
-///   raddle explore --runs 1000 examples/bank.c
+///   raddle explore examples/bank.c
+///   raddle explore --for 10m -- ./queue_test 4
 ///   raddle explore --strategy pct:3 --runs 500 --seed 7 -- ./queue_test 4
 ///   raddle explore --exhaustive examples/bank.c
 #[derive(clap::Args)]
@@ -43,20 +52,37 @@ use std::time::{Duration, Instant};
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// random, round-robin, queue, pct[:DEPTH], pos, surw, delay[:DELAYS] or
-    /// noise[:probability=PER-MILLE,strength=MICROSECONDS,where=before|after|both,only=OPERATION+OPERATION].
-    #[arg(long, default_value = "random")]
-    strategy: Strategy,
+    /// random, round-robin, queue, pct[:DEPTH], pos, surw, delay[:DELAYS], rff, period[:PERIODS] or
+    /// noise[:probability=PER-MILLE,strength=MICROSECONDS,where=before|after|both,how=sleep|busy|halt|meet,
+    /// at=all|variable,only=OPERATION+OPERATION].
+    #[arg(long)]
+    strategy: Option<Strategy>,
     /// With noise: only at operations on this line of the program. May be given several times.
     #[arg(long, value_name = "FILE:LINE")]
     noise_at: Vec<String>,
-    /// Which memory accesses are scheduling points besides synchronisation: none (sync), those to memory that several
-    /// threads use and one of them writes (shared; found out in a run before), or all.
-    #[arg(long, value_enum, default_value_t = VisibleAccesses::Sync)]
-    visible: VisibleAccesses,
-    /// How many runs (default: 1000; with --exhaustive as many as there are).
+    /// Which memory accesses are scheduling points besides synchronisation: none (sync), those that were seen to race in an
+    /// earlier run (auto), those to memory that several threads use and one of them writes (shared; found out in a run before), or all
+    /// (default: auto, under a strategy sync).
+    #[arg(long, value_enum)]
+    visible: Option<VisibleAccesses>,
+    /// How many runs (default: 1000; with --for or --exhaustive as many as there are).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
+    /// For how long to make runs, as in 30s, 10m, 2h.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    duration: Option<Duration>,
+    /// Report data races of the runs as well.
+    #[arg(long)]
+    races: bool,
+    #[command(flatten)]
+    status: StatusArgs,
+    /// What the program has to print: a run that prints something else has failed.
+    #[arg(long, value_name = "FILE")]
+    expect_output: Option<PathBuf>,
+    /// Do part K of N of the runs, or of the search; `raddle merge` puts the parts together. What is left out is taken from
+    /// the environment (JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, CI_NODE_INDEX and CI_NODE_TOTAL).
+    #[arg(long, value_name = "K/N", num_args = 0..=1, default_missing_value = "", value_parser = shard)]
+    shard: Option<Shard>,
     /// Try every schedule, up to equivalence, and say so when there is none left.
     #[arg(long, conflicts_with_all = ["strategy", "same_seed", "noise_at", "steps", "workers"])]
     exhaustive: bool,
@@ -107,48 +133,132 @@ pub struct Args {
 /// Runs under a strategy, unless the user says otherwise.
 const RUNS: u64 = 1000;
 
+fn shard(text: &str) -> Result<Shard, String> {
+    shards::parse(text, |name| std::env::var(name).ok())
+}
+
+/// A time such as `90`, `30s`, `10m`, `2h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => 0,
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds));
+    match number {
+        Some(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds)),
+        _ => Err("it must be a time such as 30s, 10m or 2h".to_owned()),
+    }
+}
+
+/// What was done, whichever way.
+enum Done {
+    Searched(Box<crate::launch::searching::Searching>),
+    Explored(Box<portfolio::Explored>),
+}
+
+impl Done {
+    fn campaign(&self) -> &Campaign {
+        match self {
+            Done::Searched(searching) => &searching.state.campaign,
+            Done::Explored(explored) => &explored.campaign,
+        }
+    }
+
+    fn races(&self) -> &Races {
+        match self {
+            Done::Searched(searching) => &searching.races,
+            Done::Explored(explored) => &explored.races,
+        }
+    }
+
+    /// How the first run of an outcome is made once more.
+    fn again<'a>(&self, plan: &Plan<'a>, run: u64) -> (Plan<'a>, RegionConfig) {
+        match self {
+            Done::Searched(searching) => (searching.plan(plan), searching.again(plan, run)),
+            Done::Explored(explored) => explored.again(plan, run),
+        }
+    }
+}
+
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut reporter = Reporter::new("explore", &args.output, Stream::Stdout, ctx)?;
     let mut launch = args.target.launch()?;
     launch.serving = Serving::new(if args.exec { Mode::Exec } else { args.mode });
-    // A search compares addresses of different runs.
-    launch.fixed_addresses |= args.strategy.needs_fixed_addresses() || args.stable_memory || args.exhaustive;
+    let is_portfolio = args.strategy.is_none() && !args.exhaustive && !args.same_seed;
+    if is_portfolio && args.shard.is_some() {
+        return Err(Refusal(
+            "parts add up to the whole only where a run depends on its number alone; name a --strategy, or use --exhaustive"
+                .into(),
+        )
+        .into());
+    }
+    let strategy = args.strategy.unwrap_or(Strategy::Random);
+    let otherwise = match is_portfolio || args.exhaustive {
+        true => VisibleAccesses::Auto,
+        false => VisibleAccesses::Sync,
+    };
+    let otherwise = if args.search.prunes() { VisibleAccesses::All } else { otherwise };
+    let visible = args.visible.unwrap_or(otherwise);
+    if args.search.prunes() && visible != VisibleAccesses::All {
+        return Err(Refusal("--prune needs every access: leave out --visible".into()).into());
+    }
+    let learns = visible == VisibleAccesses::Auto && args.shard.is_none();
+    // A search compares addresses of different runs, and so does what learns from them.
+    launch.fixed_addresses |=
+        strategy.needs_fixed_addresses() || args.stable_memory || args.exhaustive || is_portfolio;
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, std::sync::Arc::clone(&stop)).context("cannot catch signals")?;
     }
     let store = Store::at(&args.keep);
     let timeout = Duration::from_secs(args.timeout);
-    let noise_at = noise_ranges(&args, &launch)?;
-    let (mut options, site_names) = args.visible.settings(&launch, args.seed, timeout)?;
+    let noise_at = noise_ranges(&args, strategy, &launch)?;
+    let (mut options, site_names) = visible.settings(&launch, args.seed, timeout)?;
     if args.stable_memory {
         options |= option::STABLE_MEMORY;
     }
-    let mut estimate = Estimate::default();
-    if args.strategy.needs_estimate() {
-        estimate = exploring::estimate(&launch, options, site_names.clone(), args.seed, timeout)?;
-    }
-    if let Some(steps) = args.steps {
-        estimate.steps = steps;
-    }
     let mut head = identity::head(&launch, steering::run_options(options), args.seed, &store.root());
     head.options.one_at_a_time = true;
-    let plan = Plan {
+    let output = match &args.expect_output {
+        Some(path) => Some(
+            std::fs::read(path)
+                .map_err(|error| Refusal(format!("cannot read {}: {error}", path.display())))?,
+        ),
+        None => None,
+    };
+    let otherwise = if args.exhaustive || args.duration.is_some() { u64::MAX } else { RUNS };
+    let looks = args.races
+        || args.search.prunes()
+        || learns && (is_portfolio || args.exhaustive || strategy.is_deterministic());
+    let mut plan = Plan {
         launch: &launch,
-        strategy: args.strategy,
-        estimate,
+        strategy,
+        estimate: Estimate::default(),
         options,
         site_names,
         noise_at,
         seed: args.seed,
         same_seed: args.same_seed,
-        runs: args.runs.unwrap_or(if args.exhaustive { u64::MAX } else { RUNS }),
+        // Without hooks there are no accesses to look at.
+        checked: looks && !launch.preload,
+        wants: Wants { statuses: args.status.expect_status.clone(), output },
+        shard: args.shard,
+        runs: args.runs.unwrap_or(otherwise),
         first: args.first,
         timeout,
         workers: args.workers.unwrap_or_else(|| exploring::processors().len()),
         exec: args.exec || args.mode == Mode::Exec,
         head,
     };
+    if strategy.needs_estimate() && !args.exhaustive {
+        plan.estimate = exploring::estimate(&plan)?;
+    }
+    if let Some(steps) = args.steps {
+        plan.estimate.steps = steps;
+    }
     let properties = args.properties.read()?;
     if !properties.is_empty() {
         if args.exhaustive {
@@ -160,36 +270,43 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         return explore_properties(&args, &plan, &properties, &store, reporter, &stop, ctx);
     }
     let started = Instant::now();
-    let searching = match args.exhaustive {
-        true => Some(args.search.run(&plan, &stop, ctx)?),
-        false => None,
+    let limits = Limits { stop: &stop, until: args.duration.map(|duration| started + duration) };
+    let done = if args.exhaustive {
+        Done::Searched(Box::new(args.search.run(&plan, limits, &store, ctx)?))
+    } else {
+        let bar = progress(ctx, if args.duration.is_some() { 0 } else { plan.own_runs(plan.runs) });
+        let tell = |explored: &portfolio::Explored, _| {
+            bar.set_position(explored.campaign.runs());
+            let races = match explored.races.count() {
+                0 => String::new(),
+                count => format!(", {count} races"),
+            };
+            bar.set_message(format!(
+                "{} outcomes, {} schedules{races}",
+                explored.campaign.distinct(),
+                explored.campaign.schedules()
+            ));
+        };
+        let explored = match is_portfolio {
+            true => portfolio::portfolio(&plan, limits, &tell)?,
+            false => portfolio::explore(&plan, learns && plan.checked, limits, &tell)?,
+        };
+        bar.finish_and_clear();
+        Done::Explored(Box::new(explored))
     };
-    let explored = match &searching {
-        Some(_) => None,
-        None => {
-            let bar = progress(ctx, plan.runs);
-            let campaign = exploring::explore(&plan, &stop, &|campaign| {
-                bar.set_position(campaign.runs());
-                bar.set_message(format!("{} outcomes", campaign.distinct()));
-            })?;
-            bar.finish_and_clear();
-            Some(campaign)
-        }
-    };
-    let campaign = match (&searching, &explored) {
-        (Some(searching), _) => &searching.campaign,
-        (None, Some(campaign)) => campaign,
-        (None, None) => unreachable!("one of the two was done"),
-    };
+    let campaign = done.campaign();
     let elapsed = started.elapsed();
     let groups = groups(campaign);
-    let again = |seen: &Seen| match &searching {
-        Some(searching) => searching.again(&plan, seen.first_run),
-        None => plan.journaled(seen.first_seed),
-    };
+    let again = |seen: &Seen| done.again(&plan, seen.first_run);
     let ids = report(&args, &plan, &store, (campaign, &groups, &again), &mut reporter, (&stop, ctx))?;
+    if args.races || args.search.prunes() {
+        for race in done.races().iter() {
+            let finding = online::finding::finding(&race.report, &mut Namer::new(&race.modules));
+            reporter.hear(finding, true);
+        }
+    }
     // The order that noise makes is the system's, and nobody writes it down.
-    let schedules = args.strategy.stays_on_one_processor().then(|| campaign.schedules() as u64);
+    let schedules = strategy.stays_on_one_processor().then(|| campaign.schedules() as u64);
     let outcome = |(observation, seen): (&Observation, &Seen)| file::Outcome {
         ending: serde_json::to_value(&observation.ending).unwrap_or_default(),
         stdout: String::from_utf8_lossy(&observation.stdout).into_owned(),
@@ -199,30 +316,73 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         finding: ids.get(&(observation.ending.clone(), observation.place.clone())).cloned(),
     };
     let outcomes = campaign.outcomes().into_iter().map(outcome).collect();
-    let search = searching.as_ref().map(|searching| args.search.told(searching));
+    let search = match &done {
+        Done::Searched(searching) => Some(args.search.told(searching)),
+        Done::Explored(_) => None,
+    };
     let runs = search.as_ref().map_or(campaign.runs(), |search| search.executions + search.blocked);
-    reporter.exploration = Some(file::Exploration { runs, schedules, outcomes, search: search.clone() });
+    let reads_from = match &done {
+        Done::Explored(explored) => explored.pairs,
+        Done::Searched(_) => None,
+    };
+    let reads_from = reads_from
+        .map(|(covered, predicted)| file::Pairs { covered: covered as u64, predicted: predicted as u64 });
+    reporter.exploration = Some(file::Exploration {
+        runs,
+        schedules,
+        outcomes,
+        search: search.clone(),
+        races: plan.checked.then(|| done.races().count() as u64),
+        reads_from,
+    });
+    if let Some(shard) = args.shard {
+        let asked = match args.exhaustive {
+            true => args.search.words(),
+            false => format!("{strategy}, {} runs from seed {}, visible {visible:?}", plan.runs, args.seed),
+        };
+        let code_id = plan.head.code_id.clone();
+        let mut part = Part::new(shard, launch.words(), code_id, asked, campaign.clone());
+        part.search.clone_from(&search);
+        part.ids =
+            ids.iter().map(|((ending, place), id)| (ending.clone(), place.clone(), id.clone())).collect();
+        store.create()?;
+        part.write(store.folder())?;
+    }
     if !ctx.quiet && !args.output.owns_stdout() {
         for group in &groups {
             println!("{}", line(group, campaign, id_of(&ids, group), args.exhaustive));
         }
     }
-    if let (false, Some(searching), Some(search)) = (ctx.quiet, &searching, &search) {
-        let seconds = elapsed.as_secs_f64();
-        let speed = runs as f64 / seconds.max(0.001);
-        eprintln!("raddle: {}", exhaustive::sentence(searching, search));
-        eprintln!("raddle: {runs} runs in {seconds:.1} s ({speed:.0} runs/s): {}", reporter.summary());
-    } else if !ctx.quiet {
-        let seconds = elapsed.as_secs_f64();
-        eprintln!(
-            "raddle: {} runs under {} in {seconds:.1} s ({:.0} runs/s): {}{}{}",
-            campaign.runs(),
-            args.strategy,
-            campaign.runs() as f64 / seconds.max(0.001),
-            schedules.map_or(String::new(), |count| format!("{count} distinct schedules; ")),
-            reporter.summary(),
-            if stop.load(Ordering::Relaxed) { "; stopped early" } else { "" }
-        );
+    let seconds = elapsed.as_secs_f64();
+    let speed = runs as f64 / seconds.max(0.001);
+    if !ctx.quiet {
+        races_told(&args, &done, search.as_ref());
+    }
+    match (&done, &search) {
+        _ if ctx.quiet => {}
+        (Done::Searched(searching), Some(search)) => {
+            eprintln!("raddle: {}", exhaustive::sentence(searching, search));
+            eprintln!("raddle: {runs} runs in {seconds:.1} s ({speed:.0} runs/s): {}", reporter.summary());
+        }
+        (Done::Explored(explored), _) => {
+            if let Some(executions) = explored.complete {
+                eprintln!(
+                    "raddle: complete: {executions} inequivalent executions, for this program and this input"
+                );
+            }
+            if explored.repeated > 0 {
+                eprintln!("raddle: {} further runs only repeated a schedule", explored.repeated);
+            }
+            let under = if is_portfolio { portfolio::WORDS.to_owned() } else { strategy.to_string() };
+            eprintln!(
+                "raddle: {} runs under {under} in {seconds:.1} s ({speed:.0} runs/s): {}{}{}",
+                campaign.runs(),
+                schedules.map_or(String::new(), |count| format!("{count} distinct schedules; ")),
+                reporter.summary(),
+                if stop.load(Ordering::Relaxed) { "; stopped early" } else { "" }
+            );
+        }
+        (Done::Searched(_), None) => unreachable!("a search is told"),
     }
     if !ctx.quiet {
         eprintln!("raddle: {}", launch.serving.pace().sentence());
@@ -287,20 +447,39 @@ fn explore_properties(
                 wanted[*property].name
             );
         }
-        eprintln!("raddle: {runs} runs under {}: {}", args.strategy, reporter.summary());
+        eprintln!("raddle: {runs} runs under {}: {}", plan.strategy, reporter.summary());
     }
     reporter.finish(plan.launch.words())
 }
 
-/// The configuration under which a run that was seen happens again.
-type Again<'a> = dyn Fn(&Seen) -> RegionConfig + 'a;
+/// What is said of races besides findings.
+fn races_told(args: &Args, done: &Done, search: Option<&file::Search>) {
+    let count = done.races().count();
+    if count == 0 {
+        return;
+    }
+    let seen = match search {
+        Some(search) if search.restarts > 0 => {
+            "the search began anew with their accesses as scheduling points"
+        }
+        Some(_) => "",
+        None => "their accesses were scheduling points from then on",
+    };
+    let hint = if args.races { "" } else { "--races reports them" };
+    let words: Vec<&str> = [seen, hint].into_iter().filter(|text| !text.is_empty()).collect();
+    let rest = if words.is_empty() { String::new() } else { format!(": {}", words.join("; ")) };
+    eprintln!("raddle: note: the runs showed {count} data race{}{rest}", if count == 1 { "" } else { "s" });
+}
+
+/// The plan and the configuration under which a run that was seen happens again.
+type Again<'a, 'p> = dyn Fn(&Seen) -> (Plan<'p>, RegionConfig) + 'a;
 
 /// Makes findings of the runs that failed, keeps them and shows them. Returns the id of each ending that is one.
-fn report(
+fn report<'p>(
     args: &Args,
-    plan: &Plan<'_>,
+    plan: &Plan<'p>,
     store: &Store,
-    (campaign, groups, again): (&Campaign, &[Group<'_>], &Again<'_>),
+    (campaign, groups, again): (&Campaign, &[Group<'_>], &Again<'_, 'p>),
     reporter: &mut Reporter<'_>,
     (stop, ctx): (&AtomicBool, &Ctx),
 ) -> anyhow::Result<BTreeMap<(Ending, String), String>> {
@@ -312,8 +491,8 @@ fn report(
         })?;
     }
     for group in groups {
-        let again = again(&group.seen);
-        let explored = explored(plan, group, &again, keep.then_some(store), campaign.runs(), stop, ctx)?;
+        let (own, again) = again(&group.seen);
+        let explored = explored(&own, group, &again, keep.then_some(store), campaign.runs(), stop, ctx)?;
         let Some(explored) = explored else { continue };
         let Explored { mut finding, schedule, switches } = explored;
         ids.insert((group.ending.clone(), group.observation.place.clone()), finding.id.clone());
@@ -342,8 +521,12 @@ fn report(
 }
 
 /// The code of the lines that noise is confined to.
-fn noise_ranges(args: &Args, launch: &Launch) -> anyhow::Result<Vec<[u64; noise::RANGE_WORDS]>> {
-    if !args.noise_at.is_empty() && !matches!(args.strategy, Strategy::Noise(_)) {
+fn noise_ranges(
+    args: &Args,
+    strategy: Strategy,
+    launch: &Launch,
+) -> anyhow::Result<Vec<[u64; noise::RANGE_WORDS]>> {
+    if !args.noise_at.is_empty() && !matches!(strategy, Strategy::Noise(_)) {
         return Err(Refusal("--noise-at is for --strategy noise".into()).into());
     }
     let name = launch.program.file_name().unwrap_or_default();
@@ -382,9 +565,12 @@ fn id_of<'a>(ids: &'a BTreeMap<(Ending, String), String>, group: &Group<'_>) -> 
 const OUTPUTS_SHOWN: usize = 4;
 
 /// One way in which runs ended: how often, what was printed, and the finding that it is.
-fn line(group: &Group<'_>, campaign: &Campaign, id: Option<&str>, exhaustive: bool) -> String {
+pub fn line(group: &Group<'_>, campaign: &Campaign, id: Option<&str>, exhaustive: bool) -> String {
     let ending = match group.ending {
         Ending::Exit(code) => format!("ended with status {code}"),
+        Ending::Allowed(code) => format!("ended with status {code}, which is allowed"),
+        Ending::Unwanted => "ended with status 0, which is not what was expected".to_owned(),
+        Ending::WrongOutput(code) => format!("printed something else than expected (status {code})"),
         Ending::Signal(signal) => describe_status(std::process::ExitStatus::from_raw(*signal)),
         Ending::Deadlock(waits) => format!("deadlocked ({} threads)", waits.len()),
         Ending::Stuck(threads) => format!("came to a standstill{}", list(threads)),
@@ -440,7 +626,10 @@ fn progress(ctx: &Ctx, runs: u64) -> ProgressBar {
     if !ctx.progress() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{spinner} {pos} of {len} runs, {per_sec}, {msg} [{elapsed}]")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let template = match runs {
+        0 => "{spinner} {pos} runs, {per_sec}, {msg} [{elapsed}]",
+        _ => "{spinner} {pos} of {len} runs, {per_sec}, {msg} [{elapsed}]",
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
     ProgressBar::new(runs).with_style(style)
 }

@@ -14,6 +14,7 @@ mod explain;
 pub mod explore;
 pub mod hunt;
 pub mod man;
+pub mod merge;
 pub mod predict;
 pub mod record;
 pub mod replay;
@@ -181,6 +182,7 @@ pub enum Command {
     Explore(explore::Args),
     Hunt(hunt::Args),
     Man(man::Args),
+    Merge(merge::Args),
     Predict(predict::Args),
     Record(record::Args),
     Replay(replay::Args),
@@ -206,6 +208,7 @@ pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
         Command::Explore(args) => explore::run(args, ctx),
         Command::Hunt(args) => hunt::run(args, ctx),
         Command::Man(args) => man::run(&args),
+        Command::Merge(args) => merge::run(args, ctx),
         Command::Predict(args) => predict::run(args, ctx),
         Command::Record(args) => record::run(args, ctx),
         Command::Replay(args) => replay::run(args, ctx),

@@ -227,9 +227,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
 fn steps(args: &Args, launch: &Launch) -> anyhow::Result<Option<u64>> {
     let planning = args.strategy.filter(|strategy| strategy.needs_estimate());
     Ok(match (args.steps, planning) {
-        (None, Some(strategy)) => Some(
-            exploring::estimate(launch, strategy.options(), Vec::new(), args.seed, ESTIMATE_TIMEOUT)?.steps,
-        ),
+        (None, Some(strategy)) => {
+            Some(exploring::estimate_alone(launch, strategy.options(), args.seed, ESTIMATE_TIMEOUT)?.steps)
+        }
         (steps, _) => steps,
     })
 }

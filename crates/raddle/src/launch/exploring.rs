@@ -4,20 +4,26 @@
 //! program anew for each run. Run n has seed S + n whichever worker does it, so the result depends on the seed alone.
 
 use super::Launch;
+use super::racing::{self, Race};
 use super::server::ForkServer;
 use super::steering::{self, Outcome, Steered, SteeredParty};
 use anyhow::Context;
-use raddle_explore::{Blocked, Campaign, Ending, Estimate, Observation, Strategy};
+use raddle_explore::feedback::{self, Feedback, Seen};
+use raddle_explore::systematic::search::Shard;
+use raddle_explore::{Blocked, Ending, Estimate, Observation, Strategy};
+use raddle_sched::strategy::rff::{CONSTRAINT_WORDS, CONSTRAINTS_MAX};
+use raddle_trace::journal::Journal;
 use raddle_trace::region::RegionConfig;
-use raddle_trace::schedule::Head;
-use raddle_wire::region::{noise, option};
+use raddle_trace::schedule::{Head, Visible};
+use raddle_wire::region::{noise, observe, option};
 use raddle_wire::step::SITE_WORDS;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What shall be run, and how often.
+#[derive(Clone)]
 pub struct Plan<'a> {
     pub launch: &'a Launch,
     pub strategy: Strategy,
@@ -32,6 +38,11 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// Every run has the same seed.
     pub same_seed: bool,
+    /// Every run is looked at by the race detector.
+    pub checked: bool,
+    pub wants: Wants,
+    /// Which runs are done here: those whose number leaves this rest.
+    pub shard: Option<Shard>,
     pub runs: u64,
     /// Stop at the first error.
     pub first: bool,
@@ -41,6 +52,15 @@ pub struct Plan<'a> {
     pub exec: bool,
     /// What a schedule of one of its runs begins with.
     pub head: Head,
+}
+
+/// How a run has to end.
+#[derive(Clone, Debug, Default)]
+pub struct Wants {
+    /// Statuses that are no error; none: 0.
+    pub statuses: Vec<i32>,
+    /// What has to be printed.
+    pub output: Option<Vec<u8>>,
 }
 
 /// Most bytes of a journal. Only what is written costs memory.
@@ -59,7 +79,7 @@ pub fn processors() -> Vec<u32> {
     if allowed.is_empty() { vec![0] } else { allowed }
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
     /// The region of the run with this seed.
     pub fn config(&self, seed: u64, processor: Option<u32>) -> RegionConfig {
         let (strategy, parameters) = self.strategy.encode(self.estimate.steps);
@@ -68,26 +88,43 @@ impl Plan<'_> {
             words.push(self.noise_at.len() as u64);
             words.extend(self.noise_at.iter().flatten());
         }
+        if self.strategy == Strategy::Rff {
+            // Runs with other constraints find room in the same region.
+            words.resize(1 + CONSTRAINT_WORDS * CONSTRAINTS_MAX, 0);
+        }
         words.extend(self.site_words());
         RegionConfig {
-            observe: 0,
+            observe: if self.checked { observe::DETECT } else { 0 },
             steer: self.strategy.steer(),
-            options: self.options | self.strategy.options(),
+            options: self.options | self.strategy.options() | if self.checked { option::MEMORY } else { 0 },
             seed,
             strategy,
             parameters,
             processor: processor.filter(|_| self.strategy.stays_on_one_processor()),
             blob: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            journal_max: if self.strategy.learns() { JOURNAL_BYTES_MAX } else { 0 },
             ..RegionConfig::default()
         }
     }
 
     fn stride(&self) -> u64 {
-        u64::from(!self.same_seed)
+        if self.same_seed { 0 } else { self.shard.map_or(1, |shard| u64::from(shard.count)) }
     }
 
-    fn seed_of(&self, run: u64) -> u64 {
-        self.seed.wrapping_add(self.stride().wrapping_mul(run))
+    /// The number of a run among all shards' runs.
+    pub fn number_of(&self, run: u64) -> u64 {
+        self.shard.map_or(run, |shard| run * u64::from(shard.count) + u64::from(shard.index))
+    }
+
+    /// How many of so many runs are done here.
+    pub fn own_runs(&self, runs: u64) -> u64 {
+        self.shard.map_or(runs, |shard| {
+            runs.saturating_sub(u64::from(shard.index)).div_ceil(u64::from(shard.count))
+        })
+    }
+
+    pub fn seed_of(&self, run: u64) -> u64 {
+        if self.same_seed { self.seed } else { self.seed.wrapping_add(self.number_of(run)) }
     }
 
     /// The end of the region's blob, where the runtime looks for visible sites.
@@ -103,93 +140,287 @@ impl Plan<'_> {
 
     /// The same with a journal of its turns.
     pub fn journaled(&self, seed: u64) -> RegionConfig {
-        let config = self.config(seed, processors().first().copied());
+        let plan = Plan { checked: false, ..self.clone() };
+        let config = plan.config(seed, processors().first().copied());
         RegionConfig { journal_max: JOURNAL_BYTES_MAX, ..config }
+    }
+
+    /// Is every access visible already?
+    pub fn sees_all(&self) -> bool {
+        self.options & option::VISIBLE_ALL != 0
+    }
+
+    /// What the run is to whoever wants it to end in a certain way.
+    pub fn judged(&self, mut observation: Observation) -> Observation {
+        if let Ending::Exit(status) = observation.ending {
+            let allowed =
+                self.wants.statuses.is_empty() && status == 0 || self.wants.statuses.contains(&status);
+            let printed = self.wants.output.as_ref().is_none_or(|wanted| *wanted == observation.stdout);
+            observation.ending = match (allowed, printed) {
+                (true, true) if status != 0 => Ending::Allowed(status),
+                (true, false) => Ending::WrongOutput(status),
+                (false, _) if status == 0 => Ending::Unwanted,
+                _ => observation.ending,
+            };
+        }
+        observation
+    }
+
+    /// The same program with these accesses visible.
+    pub fn with_sites(&self, sites: &[String]) -> Plan<'a> {
+        let options = match sites {
+            [] => self.options,
+            _ => self.options | steering::visible_options(&Visible::Sites(Vec::new())),
+        };
+        Plan { options, site_names: sites.to_vec(), ..self.clone() }
     }
 }
 
-/// Does all runs of the plan. `progress` is told about the campaign after each group of runs.
-pub fn explore(
-    plan: &Plan<'_>,
-    stop: &AtomicBool,
-    progress: &(dyn Fn(&Campaign) + Sync),
-) -> anyhow::Result<Campaign> {
-    let shared = Shared {
-        campaign: Mutex::new(Campaign::default()),
-        next: AtomicU64::new(0),
-        done: AtomicBool::new(false),
-        progress,
-    };
-    let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
-    let processors = processors();
-    std::thread::scope(|scope| {
-        for worker in 0..plan.workers.max(1) {
-            let processor = processors[worker % processors.len()];
-            let (shared, failure) = (&shared, &failure);
-            scope.spawn(move || {
-                if let Err(error) = work(plan, processor, stop, shared) {
-                    *failure.lock().expect("no holder panics") = Some(error);
-                    shared.done.store(true, Ordering::Relaxed);
-                }
-            });
+/// What one run showed.
+pub struct Ran {
+    pub run: u64,
+    pub seed: u64,
+    pub steered: Steered,
+    pub stdout: Vec<u8>,
+    /// Under a strategy that learns: what the run was asked for.
+    pub constraints: Vec<u64>,
+}
+
+/// What some runs showed, in the order of their numbers.
+#[derive(Default)]
+pub struct Batch {
+    pub ran: Vec<Ran>,
+    pub races: Vec<Race>,
+}
+
+/// When to stop before all runs are done.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    pub stop: &'a AtomicBool,
+    pub until: Option<Instant>,
+}
+
+impl Limits<'_> {
+    pub fn reached(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+struct Worker {
+    processor: u32,
+    server: Option<ForkServer>,
+    /// Somebody has tried to start a server.
+    tried: bool,
+}
+
+/// Those who run the program, each with a server of its own if the program allows it. They stay from one batch of runs to the next, as
+/// long as what the runs have in common does not change.
+pub struct Workers {
+    workers: Vec<Worker>,
+}
+
+impl Workers {
+    pub fn new(count: usize) -> Workers {
+        let processors = processors();
+        let worker =
+            |at: usize| Worker { processor: processors[at % processors.len()], server: None, tried: false };
+        Workers { workers: (0..count.max(1)).map(worker).collect() }
+    }
+
+    /// What the runs have in common has changed.
+    pub fn renew(&mut self) {
+        for worker in &mut self.workers {
+            (worker.server, worker.tried) = (None, false);
         }
-    });
-    match failure.into_inner().expect("no holder panics") {
-        Some(error) => Err(error),
-        None => Ok(shared.campaign.into_inner().expect("no holder panics")),
+    }
+
+    /// So many runs from this number on.
+    pub fn run(
+        &mut self,
+        plan: &Plan<'_>,
+        (from, count): (u64, u64),
+        limits: Limits<'_>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> anyhow::Result<Batch> {
+        let shared = Shared {
+            batch: Mutex::new(Batch::default()),
+            next: AtomicU64::new(from),
+            end: from + count,
+            done: AtomicBool::new(false),
+            limits,
+            progress,
+        };
+        let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        // A server dies with the thread that has started it, so that is this one, and not one of those below.
+        for worker in &mut self.workers {
+            worker.start(plan)?;
+        }
+        std::thread::scope(|scope| {
+            for worker in &mut self.workers {
+                let (shared, failure) = (&shared, &failure);
+                scope.spawn(move || {
+                    if let Err(error) = worker.work(plan, shared) {
+                        *failure.lock().expect("no holder panics") = Some(error);
+                        shared.done.store(true, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        if let Some(error) = failure.into_inner().expect("no holder panics") {
+            return Err(error);
+        }
+        let mut batch = shared.batch.into_inner().expect("no holder panics");
+        batch.ran.sort_by_key(|ran| ran.run);
+        batch.races.sort_by(|a, b| a.places.cmp(&b.places));
+        Ok(batch)
+    }
+
+    /// The same under a strategy that learns: each run is along a schedule that what was seen before has led to. One after the
+    /// other, so that it does not matter how many workers there are.
+    pub fn learn(
+        &mut self,
+        plan: &Plan<'_>,
+        feedback: &mut Feedback,
+        (from, count): (u64, u64),
+        limits: Limits<'_>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> anyhow::Result<Batch> {
+        let mut batch = Batch::default();
+        let worker = &mut self.workers[0];
+        for run in from..from + count {
+            if limits.reached() {
+                break;
+            }
+            let schedule = feedback.next_schedule();
+            let constraints = feedback::words(&schedule);
+            let estimate = Estimate { constraints: constraints.clone(), ..plan.estimate.clone() };
+            let plan = Plan { estimate, ..plan.clone() };
+            let mut learnt = worker.one(&plan, run, limits)?;
+            let Some((ran, journal)) = learnt.0.take() else { break };
+            let seen: Vec<Seen> = journal
+                .turns
+                .iter()
+                .filter(|turn| !turn.failed)
+                .map(|turn| Seen {
+                    thread: turn.thread,
+                    kind: turn.kind as u8,
+                    pc: turn.pc,
+                    object: turn.object,
+                })
+                .collect();
+            feedback.learn(schedule, &seen);
+            let error = plan.judged(observation(&ran.steered, ran.stdout.clone())).ending.is_error();
+            batch.ran.push(Ran { constraints, ..ran });
+            batch.races.append(&mut learnt.1);
+            progress(run);
+            if error && plan.first {
+                break;
+            }
+        }
+        Ok(batch)
     }
 }
 
 struct Shared<'a> {
-    campaign: Mutex<Campaign>,
+    batch: Mutex<Batch>,
     next: AtomicU64,
+    end: u64,
     done: AtomicBool,
-    progress: &'a (dyn Fn(&Campaign) + Sync),
+    limits: Limits<'a>,
+    progress: &'a (dyn Fn(u64) + Sync),
 }
 
 impl Shared<'_> {
-    fn add(&self, plan: &Plan<'_>, run: u64, steered: &Steered, stdout: Vec<u8>) {
-        let observation = observation(steered, stdout);
-        let error = observation.ending.is_error();
-        let mut campaign = self.campaign.lock().expect("no holder panics");
-        campaign.add(run, plan.seed_of(run), steered.steps, steered.turns_hash, observation);
-        if error && plan.first {
+    fn add(&self, plan: &Plan<'_>, run: u64, steered: Steered, stdout: Vec<u8>) {
+        if plan.first && plan.judged(observation(&steered, stdout.clone())).ending.is_error() {
             self.done.store(true, Ordering::Relaxed);
         }
+        let ran = Ran { run, seed: plan.seed_of(run), steered, stdout, constraints: Vec::new() };
+        self.batch.lock().expect("no holder panics").ran.push(ran);
     }
 }
 
-fn work(plan: &Plan<'_>, processor: u32, stop: &AtomicBool, shared: &Shared<'_>) -> anyhow::Result<()> {
-    let config = plan.config(0, Some(processor));
-    let mut server = if plan.exec { None } else { ForkServer::start(plan.launch, &config)? };
-    let chunk = match (plan.first, server.is_some()) {
-        (_, false) => 1,
-        (true, true) => CHUNK_FIRST,
-        (false, true) => CHUNK,
-    };
-    while !stop.load(Ordering::Relaxed) && !shared.done.load(Ordering::Relaxed) {
-        let from = shared.next.fetch_add(chunk, Ordering::Relaxed);
-        if from >= plan.runs {
-            break;
+impl Worker {
+    fn start(&mut self, plan: &Plan<'_>) -> anyhow::Result<()> {
+        if !self.tried && !plan.exec {
+            self.server = ForkServer::start(plan.launch, &plan.config(0, Some(self.processor)))?;
         }
-        let count = chunk.min(plan.runs - from);
-        let (seed, mut run) = (plan.seed_of(from), from);
-        match &mut server {
-            Some(server) => server
-                .run((seed, plan.stride()), count as u32, plan.timeout, stop, |served| {
-                    shared.add(plan, run, &served.steered, served.stdout);
-                    run += 1;
-                })
-                .context("try again with --exec, which starts the program for each run")?,
-            None => {
-                let config = plan.config(seed, Some(processor));
-                let (steered, stdout) = steering::run_captured(plan.launch, &config, plan.timeout)?;
-                shared.add(plan, from, &steered, stdout);
-            }
-        }
-        (shared.progress)(&shared.campaign.lock().expect("no holder panics"));
+        self.tried = true;
+        Ok(())
     }
-    Ok(())
+
+    fn work(&mut self, plan: &Plan<'_>, shared: &Shared<'_>) -> anyhow::Result<()> {
+        let chunk = match (plan.first, self.server.is_some()) {
+            (_, false) => 1,
+            (true, true) => CHUNK_FIRST,
+            (false, true) => CHUNK,
+        };
+        while !shared.limits.reached() && !shared.done.load(Ordering::Relaxed) {
+            let from = shared.next.fetch_add(chunk, Ordering::Relaxed);
+            if from >= shared.end {
+                break;
+            }
+            let count = chunk.min(shared.end - from);
+            let (seed, mut run) = (plan.seed_of(from), from);
+            match &mut self.server {
+                Some(server) => {
+                    server
+                        .run(
+                            (seed, plan.stride()),
+                            count as u32,
+                            plan.timeout,
+                            shared.limits.stop,
+                            |served| {
+                                shared.add(plan, run, served.steered, served.stdout);
+                                run += 1;
+                            },
+                        )
+                        .context("try again with --exec, which starts the program for each run")?;
+                    if plan.checked {
+                        let races = racing::take(server.region());
+                        shared.batch.lock().expect("no holder panics").races.extend(races);
+                    }
+                }
+                None => {
+                    let config = plan.config(seed, Some(self.processor));
+                    let (steered, stdout, region) = steering::run_shared(plan.launch, &config, plan.timeout)?;
+                    shared.add(plan, from, steered, stdout);
+                    if plan.checked {
+                        let races = racing::take(&region);
+                        shared.batch.lock().expect("no holder panics").races.extend(races);
+                    }
+                }
+            }
+            (shared.progress)(from + count);
+        }
+        Ok(())
+    }
+
+    /// One run with its journal. None: it was stopped.
+    fn one(
+        &mut self,
+        plan: &Plan<'_>,
+        run: u64,
+        limits: Limits<'_>,
+    ) -> anyhow::Result<(Option<(Ran, Journal)>, Vec<Race>)> {
+        self.start(plan)?;
+        let seed = plan.seed_of(run);
+        let config = plan.config(seed, Some(self.processor));
+        let ran = |steered, stdout| Ran { run, seed, steered, stdout, constraints: Vec::new() };
+        let Some(server) = &mut self.server else {
+            let (steered, stdout, region) = steering::run_shared(plan.launch, &config, plan.timeout)?;
+            let journal = Journal::read(&region.journal());
+            return Ok((Some((ran(steered, stdout), journal)), racing::take(&region)));
+        };
+        anyhow::ensure!(server.rewrite_blob(&config.blob), "the run's constraints do not fit the region");
+        let mut served = None;
+        server
+            .run((seed, plan.stride()), 1, plan.timeout, limits.stop, |run| served = Some(run))
+            .context("try again with --exec, which starts the program for each run")?;
+        let races = if plan.checked { racing::take(server.region()) } else { Vec::new() };
+        let journal = server.journal();
+        Ok((served.map(|served| (ran(served.steered, served.stdout), journal)), races))
+    }
 }
 
 /// How a run ended, in the form in which runs are compared.
@@ -228,32 +459,63 @@ fn states(parties: &[SteeredParty]) -> Vec<String> {
 /// Decisions that a strategy plans for when not even a first run could be made.
 const STEPS_UNKNOWN: u64 = 200;
 
-/// Looks at one run under `random`, for strategies that have to know how long a run is.
-pub fn estimate(
+/// Looks at one run under `random`, for strategies that have to know how long a run is. It starts as the runs do that it is to
+/// tell about: from a fork server, if there is one.
+pub fn estimate(plan: &Plan<'_>) -> anyhow::Result<Estimate> {
+    let looked = Plan {
+        strategy: Strategy::Random,
+        estimate: Estimate::default(),
+        options: plan.options | option::PROFILE,
+        noise_at: Vec::new(),
+        same_seed: true,
+        checked: false,
+        ..plan.clone()
+    };
+    let config = looked.config(plan.seed, processors().first().copied());
+    let server = if plan.exec { None } else { ForkServer::start(plan.launch, &config)? };
+    let (steps, profile) = match server {
+        Some(mut server) => {
+            let mut steps = 0;
+            server
+                .run((plan.seed, 0), 1, plan.timeout, &AtomicBool::new(false), |run| {
+                    steps = run.steered.steps
+                })
+                .context("try again with --exec, which starts the program for each run")?;
+            (steps, server.region().profile())
+        }
+        None => {
+            let (steered, profile) = steering::run_profiled(plan.launch, &config, plan.timeout)?;
+            (steered.steps, profile)
+        }
+    };
+    let steps = if steps == 0 { STEPS_UNKNOWN } else { steps };
+    Ok(Estimate { steps, profile, ..Estimate::default() })
+}
+
+/// The same of a program that is started anew for each run.
+pub fn estimate_alone(
     launch: &Launch,
     options: u64,
-    site_names: Vec<String>,
     seed: u64,
     timeout: Duration,
 ) -> anyhow::Result<Estimate> {
-    let plan = Plan {
+    estimate(&Plan {
         launch,
         strategy: Strategy::Random,
         estimate: Estimate::default(),
-        options: options | option::PROFILE,
-        site_names,
+        options,
+        site_names: Vec::new(),
         noise_at: Vec::new(),
         seed,
         same_seed: true,
+        checked: false,
+        wants: Wants::default(),
+        shard: None,
         runs: 1,
         first: false,
         timeout,
         workers: 1,
         exec: true,
         head: Head::default(),
-    };
-    let config = plan.config(seed, processors().first().copied());
-    let (steered, profile) = steering::run_profiled(launch, &config, timeout)?;
-    let steps = if steered.steps == 0 { STEPS_UNKNOWN } else { steered.steps };
-    Ok(Estimate { steps, profile })
+    })
 }

@@ -5,6 +5,7 @@
 //! it is called confirmed.
 
 use super::exploring::Plan;
+use super::livelock;
 use super::shrinking::{self, Kept};
 use crate::commands::Ctx;
 use crate::evidence::ending;
@@ -65,12 +66,20 @@ pub fn explored(
     ctx: &Ctx,
 ) -> anyhow::Result<Option<Explored>> {
     let kind = match group.ending {
-        Ending::Exit(0) => return Ok(None),
-        Ending::Exit(_) => Kind::FailedStatus,
+        Ending::Exit(0) | Ending::Allowed(_) => return Ok(None),
+        Ending::Exit(_) | Ending::Unwanted => Kind::FailedStatus,
+        Ending::WrongOutput(_) => Kind::WrongOutput,
         Ending::Signal(_) => Kind::Crash,
         Ending::Deadlock(_) => Kind::Deadlock,
+        // That nothing gets on is wrong if it will stay like that.
+        Ending::Stuck(_) => {
+            let Some(mut finding) = livelock::finding(plan, again, BY)? else { return Ok(None) };
+            let Seen { count, first_run, first_seed, .. } = group.seen;
+            finding.seen = Some(raddle_findings::Seen { count, runs, first_run, seed: first_seed });
+            return Ok(Some(Explored { finding, schedule: None, switches: None }));
+        }
         // Too long is not wrong: nobody knows what it would have done.
-        Ending::Stuck(_) | Ending::TimedOut(_) | Ending::TooManyThreads => return Ok(None),
+        Ending::TimedOut(_) | Ending::TooManyThreads => return Ok(None),
     };
     let kept = match store {
         Some(_) => shrinking::keep(plan, again, group.observation, "", stop)?,
@@ -99,8 +108,12 @@ pub fn explored(
             Finding::new(kind, BY, Basis::observed(), parties, Detail::None)
         }
         (_, _, Ending::Signal(signal)) => ending::bare_crash(*signal, BY, Basis::observed()),
-        (_, _, Ending::Exit(status)) => {
+        (_, _, Ending::Exit(status) | Ending::WrongOutput(status)) => {
             let detail = Detail::Ending { ended: Ended::Status(*status) };
+            Finding::new(kind, BY, Basis::observed(), Vec::new(), detail)
+        }
+        (_, _, Ending::Unwanted) => {
+            let detail = Detail::Ending { ended: Ended::Status(0) };
             Finding::new(kind, BY, Basis::observed(), Vec::new(), detail)
         }
         (_, _, ending) => Finding::new(kind, BY, Basis::observed(), places(ending), Detail::None),
@@ -117,6 +130,14 @@ pub fn explored(
     schedule.about = format!("{} {}", finding.kind.name(), finding.id);
     let mut namer = Namer::new(&modules);
     schedule.annotate(|place| namer.place(place));
+    if kind == Kind::WrongOutput {
+        // A schedule says how the run ends, and not what it prints: replays of it prove nothing about that.
+        return Ok(Some(Explored {
+            finding,
+            schedule: Some(schedule),
+            switches: Some((found_switches, switches)),
+        }));
+    }
     match verify(&schedule, store, plan.timeout, ctx)? {
         Ok((shown, replays)) => finding.basis = Basis::Replayed { shown, replays },
         Err(attempt) => finding.basis.tried(attempt),

@@ -1,26 +1,46 @@
 //! Exhaustive search over real runs: a [`systematic`] search decides along which threads the next run goes, the runtime's strategy
 //! `follow` goes that way, and the journal of the run says what happened and who else could have gone.
+//!
+//! Every run is looked at by the race detector. When it shows a race that nobody had seen, the accesses of the race become visible
+//! and the search begins anew: without them its scheduling points were not enough. A search that ends without a race has
+//! seen all that the program can do.
 
-use super::exploring::{JOURNAL_BYTES_MAX, Plan, observation, processors};
+use super::exploring::{JOURNAL_BYTES_MAX, Limits, Plan, observation, processors};
+use super::foresight::Foreseen;
+use super::racing::{self, Race, Races};
 use super::server::ForkServer;
 use super::steering::{self, Outcome, Steered};
 use crate::compiler::Refusal;
 use anyhow::Context;
-use raddle_explore::Campaign;
-use raddle_explore::systematic::bounded::Bounded;
+use raddle_explore::systematic::bounded::{Bounded, Cost};
+use raddle_explore::systematic::pruning::{Counts, Pruner};
 use raddle_explore::systematic::reading::{self, Ended, Threads};
-use raddle_explore::systematic::search::{Strayed, Verdict};
-use raddle_explore::systematic::{Order, Run, Search};
+use raddle_explore::systematic::search::{Shard, Strayed, Verdict};
+use raddle_explore::systematic::{Order, Reduction, Run, Search};
+use raddle_explore::{Campaign, Observation};
 use raddle_trace::region::RegionConfig;
+use raddle_trace::tables::Module;
 use raddle_wire::journal::marks;
 use raddle_wire::region::strategy;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Words of the region's blob that an order may take.
 const ORDER_WORDS_MAX: usize = 1 << 17;
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    pub reduction: Reduction,
+    pub within: Option<(Cost, u32)>,
+    /// Subspaces without a race are left out.
+    #[serde(default)]
+    pub prunes: bool,
+    pub shard: Option<Shard>,
+}
+
 /// What decides which run comes next.
+#[derive(Serialize, Deserialize)]
 pub enum Engine {
     /// All of them.
     Whole(Search),
@@ -29,6 +49,15 @@ pub enum Engine {
 }
 
 impl Engine {
+    fn new(wanted: &Wanted) -> Engine {
+        match wanted.within {
+            Some((cost, most)) => {
+                Engine::Within(Bounded::new(cost, most, wanted.reduction != Reduction::None))
+            }
+            None => Engine::Whole(Search::new(wanted.reduction, wanted.shard)),
+        }
+    }
+
     fn next_order(&mut self) -> Option<Order> {
         match self {
             Engine::Whole(search) => search.next_order(),
@@ -36,9 +65,14 @@ impl Engine {
         }
     }
 
-    fn absorb(&mut self, order: &Order, run: &Run) -> Result<Verdict, Strayed> {
+    fn absorb(
+        &mut self,
+        order: &Order,
+        run: &Run,
+        skips: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<Verdict, Strayed> {
         match self {
-            Engine::Whole(search) => search.absorb(order, run),
+            Engine::Whole(search) => search.absorb_pruned(order, run, skips),
             Engine::Within(bounded) => {
                 order.check(run)?;
                 Ok(if bounded.absorb(order, run) { Verdict::Execution } else { Verdict::Blocked })
@@ -47,8 +81,10 @@ impl Engine {
     }
 }
 
-/// A search and what it has found so far.
-pub struct Searching {
+/// A search and what it has found so far, in a form that can be put aside and taken up again.
+#[derive(Serialize, Deserialize)]
+pub struct State {
+    pub wanted: Wanted,
     pub engine: Engine,
     threads: Threads,
     pub campaign: Campaign,
@@ -57,37 +93,101 @@ pub struct Searching {
     /// Executions that ended in a deadlock, and in any failure.
     pub deadlocks: u64,
     pub failures: u64,
-    /// A run took longer than allowed, so that nobody knows how it would have gone on.
-    pub cut_off: bool,
+    /// Runs since the search began, or began anew.
+    pub runs: u64,
+    /// How often it began anew because a race was found.
+    pub restarts: u32,
+    /// Accesses that are visible because they race.
+    pub sites: Vec<String>,
+    #[serde(default)]
+    pub pruned: Counts,
     pub complete: bool,
 }
 
-impl Searching {
-    pub fn new(engine: Engine) -> Searching {
-        Searching {
-            engine,
+impl State {
+    fn new(wanted: Wanted, sites: Vec<String>, restarts: u32) -> State {
+        State {
+            engine: Engine::new(&wanted),
+            wanted,
             threads: Threads::default(),
             campaign: Campaign::default(),
             prefixes: BTreeMap::new(),
             deadlocks: 0,
             failures: 0,
-            cut_off: false,
+            runs: 0,
+            restarts,
+            sites,
+            pruned: Counts::default(),
             complete: false,
+        }
+    }
+}
+
+pub struct Searching {
+    pub state: State,
+    pub races: Races,
+    /// Races that were found while the search was to stay as it is.
+    pub unseen_accesses: bool,
+    /// A run took longer than allowed, so that nobody knows how it would have gone on.
+    pub cut_off: bool,
+    /// Runs that count are kept until somebody takes them ([`Searching::recent`]).
+    pub keeps_recent: bool,
+    pub recent: Vec<Recent>,
+    program: Option<Program>,
+    foresight: Option<Foreseen>,
+}
+
+/// A run that counts.
+pub struct Recent {
+    pub observation: Observation,
+    pub steps: u64,
+    pub turns_hash: u64,
+    /// Its threads in the order of their turns.
+    pub prefix: Vec<u64>,
+    /// What was visible.
+    pub sites: Vec<String>,
+}
+
+impl Searching {
+    pub fn new(wanted: Wanted) -> Searching {
+        Searching::from(State::new(wanted, Vec::new(), 0))
+    }
+
+    /// Goes on where a search was left.
+    pub fn from(state: State) -> Searching {
+        Searching {
+            state,
+            races: Races::default(),
+            unseen_accesses: false,
+            cut_off: false,
+            keeps_recent: false,
+            recent: Vec::new(),
+            program: None,
+            foresight: None,
+        }
+    }
+
+    /// The plan, with the accesses visible that this search has found to race.
+    pub fn plan<'a>(&self, plan: &Plan<'a>) -> Plan<'a> {
+        match self.state.sites.is_empty() {
+            true => plan.clone(),
+            false => plan.with_sites(&[&plan.site_names[..], &self.state.sites].concat()),
         }
     }
 
     /// The region of a run that goes as the first run of an outcome did.
     pub fn again(&self, plan: &Plan<'_>, run: u64) -> RegionConfig {
-        let prefix = self.prefixes.get(&run).map_or(&[][..], Vec::as_slice);
-        let mut words = vec![prefix.len() as u64, prefix.len() as u64, 0];
-        words.extend(prefix);
-        words.extend(plan.site_words());
-        RegionConfig { blob: bytes(&words), ..config(plan) }
+        along(&self.plan(plan), self.prefix(run))
+    }
+
+    /// The threads of the first run of an outcome, in the order of their turns.
+    pub fn prefix(&self, run: u64) -> &[u64] {
+        self.state.prefixes.get(&run).map_or(&[][..], Vec::as_slice)
     }
 
     /// The order in the form that the runtime reads (`raddle_sched::strategy::follow`).
     fn words(&self, order: &Order) -> Vec<u64> {
-        let path = |thread| self.threads.path(thread).unwrap_or(0);
+        let path = |thread| self.state.threads.path(thread).unwrap_or(0);
         let mut words = vec![order.prefix.len() as u64, order.asleep_at as u64, order.asleep.len() as u64];
         words.extend(order.prefix.iter().map(|&thread| path(thread)));
         for event in &order.asleep {
@@ -97,18 +197,18 @@ impl Searching {
         words
     }
 
-    /// Runs until the search is complete, or until somebody or something stops it.
+    /// Runs until the search is complete, or somebody or something stops it, or after so many runs in all.
     pub fn run(
         &mut self,
         plan: &Plan<'_>,
-        stop: &AtomicBool,
+        limits: Limits<'_>,
+        most: u64,
         mut progress: impl FnMut(&Searching),
     ) -> anyhow::Result<()> {
-        let mut program = Program::start(plan)?;
-        let mut number = 0;
-        while number < plan.runs && !stop.load(Ordering::Relaxed) {
-            let Some(order) = self.engine.next_order() else {
-                self.complete = true;
+        let mut own = self.plan(plan);
+        while self.state.runs < most && !self.state.complete && !self.cut_off && !limits.reached() {
+            let Some(order) = self.state.engine.next_order() else {
+                self.state.complete = true;
                 break;
             };
             let words = self.words(&order);
@@ -119,7 +219,17 @@ impl Searching {
                 ))
                 .into());
             }
-            let Some(ran) = program.run(plan, &words, stop)? else { break };
+            let program = match &mut self.program {
+                Some(program) => program,
+                none => none.insert(Program::start(&own)?),
+            };
+            let Some(ran) = program.run(&own, &words, limits)? else { break };
+            if self.hear_of_races(plan, ran.races.clone()) {
+                own = self.plan(plan);
+                self.program = None;
+                progress(self);
+                continue;
+            }
             let ended = match &ran.steered.outcome {
                 Outcome::Ended(_) => Ended::Gone,
                 Outcome::Deadlock(_) | Outcome::Stuck(_) => Ended::Still,
@@ -130,31 +240,111 @@ impl Searching {
                 Outcome::TooManyThreads => return Err(Refusal(steering::TOO_MANY_THREADS.into()).into()),
                 Outcome::Parked(_) | Outcome::Diverged(_) => unreachable!("there is no schedule to follow"),
             };
-            let run = reading::read(&mut self.threads, marks(&ran.journal), ended)
+            let run = reading::read(&mut self.state.threads, marks(&ran.journal), ended)
                 .map_err(|problem| Refusal(format!("{problem}: no exhaustive search is possible")))?;
-            let verdict = self.engine.absorb(&order, &run).map_err(|strayed| Refusal(strayed.to_string()))?;
-            if verdict == Verdict::Execution {
-                self.add(plan, number, &run, &ran);
+            if self.state.wanted.prunes && self.foresight.is_none() {
+                let modules = self.program.as_ref().map_or(Vec::new(), Program::modules);
+                let foreseen = Foreseen::of(&plan.launch.program, &modules).ok_or_else(|| {
+                    Refusal(
+                        "the program's code cannot be read, so nothing can be pruned; leave out --prune"
+                            .into(),
+                    )
+                })?;
+                self.foresight = Some(foreseen);
             }
-            number += 1;
+            let mut pruner = self.foresight.as_mut().map(|foresight| Pruner::new(foresight, &run));
+            let mut skips = |at: usize| pruner.as_mut().is_some_and(|pruner| pruner.is_race_free(at));
+            let absorbed = self.state.engine.absorb(&order, &run, &mut skips);
+            if let Some(pruner) = &pruner {
+                self.state.pruned.checks += pruner.counts.checks;
+                self.state.pruned.race_free += pruner.counts.race_free;
+                self.state.pruned.skipped += pruner.counts.skipped;
+            }
+            let verdict = absorbed.map_err(|strayed| Refusal(strayed.to_string()))?;
+            if verdict == Verdict::Execution {
+                self.add(plan, self.state.runs, &run, &ran);
+            }
+            self.state.runs += 1;
             progress(self);
-            if plan.first && self.failures > 0 {
+            if plan.first && self.state.failures > 0 {
                 break;
             }
         }
         Ok(())
     }
 
+    /// True if the search began anew, with more visible accesses.
+    fn hear_of_races(&mut self, plan: &Plan<'_>, races: Vec<Race>) -> bool {
+        let mut sites = self.state.sites.clone();
+        for race in races {
+            let known = |place: &String| sites.contains(place) || plan.site_names.contains(place);
+            let new: Vec<String> = race.places.iter().filter(|&place| !known(place)).cloned().collect();
+            sites.extend(new);
+            self.races.add(race);
+        }
+        if sites.len() == self.state.sites.len() || plan.sees_all() {
+            return false;
+        }
+        if self.state.wanted.shard.is_some() {
+            // Other shards would not do the same.
+            self.unseen_accesses = true;
+            return false;
+        }
+        sites.sort();
+        self.state = State::new(self.state.wanted, sites, self.state.restarts + 1);
+        true
+    }
+
     fn add(&mut self, plan: &Plan<'_>, number: u64, run: &Run, ran: &Ran) {
-        let observation = observation(&ran.steered, ran.stdout.clone());
-        self.deadlocks += u64::from(matches!(ran.steered.outcome, Outcome::Deadlock(_)));
-        self.failures += u64::from(observation.ending.is_error());
+        let observation = plan.judged(observation(&ran.steered, ran.stdout.clone()));
+        let state = &mut self.state;
+        state.deadlocks += u64::from(matches!(ran.steered.outcome, Outcome::Deadlock(_)));
+        state.failures += u64::from(observation.ending.is_error());
         let steered = &ran.steered;
-        if self.campaign.add(number, plan.seed, steered.steps, steered.turns_hash, observation) {
-            let path = |step: &raddle_explore::systematic::Step| self.threads.path(step.event.thread);
-            self.prefixes.insert(number, run.steps.iter().filter_map(path).collect());
+        let path = |step: &raddle_explore::systematic::Step| state.threads.path(step.event.thread);
+        let prefix = || -> Vec<u64> { run.steps.iter().filter_map(path).collect() };
+        if self.keeps_recent {
+            self.recent.push(Recent {
+                observation: observation.clone(),
+                steps: steered.steps,
+                turns_hash: steered.turns_hash,
+                prefix: prefix(),
+                sites: [&plan.site_names[..], &state.sites].concat(),
+            });
+        }
+        let prefix = prefix();
+        if state.campaign.add(number, plan.seed, steered.steps, steered.turns_hash, observation) {
+            state.prefixes.insert(number, prefix);
         }
     }
+
+    pub fn executions(&self) -> u64 {
+        match &self.state.engine {
+            Engine::Whole(search) => search.statistics.executions,
+            Engine::Within(bounded) => bounded.executions(),
+        }
+    }
+
+    /// Executions in all and the error, as far as can be told now.
+    pub fn estimate(&self) -> (f64, f64) {
+        match &self.state.engine {
+            Engine::Whole(search) => search.estimate(),
+            // Each prefix that waits leads to one execution at least, or to a state met before.
+            Engine::Within(bounded) => {
+                let waiting = bounded.waiting() as f64;
+                (bounded.executions() as f64 + waiting, waiting)
+            }
+        }
+    }
+}
+
+/// The region of a run along these threads, and then on by itself.
+pub fn along(plan: &Plan<'_>, prefix: &[u64]) -> RegionConfig {
+    let mut words = vec![prefix.len() as u64, prefix.len() as u64, 0];
+    words.extend(prefix);
+    words.extend(plan.site_words());
+    let plan = Plan { checked: false, ..plan.clone() };
+    RegionConfig { blob: bytes(&words), ..config(&plan) }
 }
 
 fn bytes(words: &[u64]) -> Vec<u8> {
@@ -172,12 +362,15 @@ struct Ran {
     steered: Steered,
     stdout: Vec<u8>,
     journal: Vec<u8>,
+    races: Vec<Race>,
 }
 
 /// The program, ready to be run.
 struct Program {
     server: Option<ForkServer>,
     config: RegionConfig,
+    /// Of the last run, without a server.
+    modules: Vec<Module>,
 }
 
 impl Program {
@@ -187,23 +380,33 @@ impl Program {
         words.extend(plan.site_words());
         let config = RegionConfig { blob: bytes(&words), ..config(plan) };
         let server = if plan.exec { None } else { ForkServer::start(plan.launch, &config)? };
-        Ok(Program { server, config })
+        Ok(Program { server, config, modules: Vec::new() })
+    }
+
+    /// Where the program and its libraries lie, as the last run had them.
+    fn modules(&self) -> Vec<Module> {
+        match &self.server {
+            Some(server) => steering::modules(server.region()),
+            None => self.modules.clone(),
+        }
     }
 
     /// One run along an order. `None`: it was stopped.
-    fn run(&mut self, plan: &Plan<'_>, order: &[u64], stop: &AtomicBool) -> anyhow::Result<Option<Ran>> {
+    fn run(&mut self, plan: &Plan<'_>, order: &[u64], limits: Limits<'_>) -> anyhow::Result<Option<Ran>> {
         let order = bytes(order);
         let Some(server) = &mut self.server else {
             self.config.blob[..order.len()].copy_from_slice(&order);
-            return steering::run_with_journal(plan.launch, &self.config, plan.timeout)
-                .map(|(steered, stdout, journal)| Some(Ran { steered, stdout, journal }));
+            let (steered, stdout, region) = steering::run_shared(plan.launch, &self.config, plan.timeout)?;
+            let (journal, races) = (region.journal(), racing::take(&region));
+            self.modules = steering::modules(&region);
+            return Ok(Some(Ran { steered, stdout, journal, races }));
         };
         assert!(server.rewrite_blob(&order), "there is room for an order");
         let mut ran = None;
         server
-            .run((plan.seed, 0), 1, plan.timeout, stop, |served| ran = Some(served))
+            .run((plan.seed, 0), 1, plan.timeout, limits.stop, |served| ran = Some(served))
             .context("try again with --exec, which starts the program for each run")?;
-        let journal = server.journal_bytes();
-        Ok(ran.map(|served| Ran { steered: served.steered, stdout: served.stdout, journal }))
+        let (journal, races) = (server.journal_bytes(), racing::take(server.region()));
+        Ok(ran.map(|served| Ran { steered: served.steered, stdout: served.stdout, journal, races }))
     }
 }

@@ -117,6 +117,11 @@ impl ForkServer {
         self.region.rewrite_blob(bytes)
     }
 
+    /// What the program shares with this process. Reports of its runs are added up there.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
     /// The journal of the last run as it was written.
     pub fn journal_bytes(&self) -> Vec<u8> {
         self.region.journal()

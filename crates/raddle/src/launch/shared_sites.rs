@@ -24,6 +24,8 @@ use std::time::Duration;
 /// What `--visible` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum VisibleAccesses {
+    /// None at first; those that race in a run are visible in the runs after it.
+    Auto,
     Sync,
     Shared,
     All,
@@ -38,7 +40,7 @@ impl VisibleAccesses {
         timeout: Duration,
     ) -> anyhow::Result<(u64, Vec<String>)> {
         Ok(match self {
-            VisibleAccesses::Sync => (0, Vec::new()),
+            VisibleAccesses::Auto | VisibleAccesses::Sync => (0, Vec::new()),
             VisibleAccesses::All => (steering::visible_options(&Visible::All), Vec::new()),
             VisibleAccesses::Shared => {
                 (steering::visible_options(&Visible::Sites(Vec::new())), find(launch, seed, timeout)?)

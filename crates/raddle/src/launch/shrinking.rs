@@ -40,7 +40,7 @@ pub fn repeat(
 ) -> anyhow::Result<Option<Journaled>> {
     let found = steering::run_journaled(plan.launch, again, plan.timeout)?;
     let shows = found.steered.crash_place == wanted.place
-        && observation(&found.steered, Vec::new()).ending == wanted.ending
+        && plan.judged(observation(&found.steered, found.stdout.clone())).ending == wanted.ending
         && (!plan.strategy.is_deterministic() || found.stdout == wanted.stdout);
     Ok(shows.then_some(found))
 }
@@ -75,7 +75,10 @@ fn make(
     let mut symbols = Symbolizer::new(&found.modules);
     let mut schedule = journal.schedule(about, &found.modules, |pc| source_line(&mut symbols, pc));
     schedule.expected = match &wanted.ending {
-        Ending::Exit(status) => u32::try_from(*status).ok().map(Expected::Exit),
+        Ending::Exit(status) | Ending::Allowed(status) | Ending::WrongOutput(status) => {
+            u32::try_from(*status).ok().map(Expected::Exit)
+        }
+        Ending::Unwanted => Some(Expected::Exit(0)),
         Ending::Signal(signal) => u32::try_from(*signal).ok().map(Expected::Signal),
         Ending::Deadlock(_) => Some(Expected::Deadlock),
         Ending::Stuck(_) | Ending::TimedOut(_) | Ending::TooManyThreads => None,
@@ -223,8 +226,8 @@ fn shrink(
         true => None,
         false => ForkServer::start(plan.launch, &config)?,
     };
-    let is_wanted = |steered: &Steered| {
-        let seen = observation(steered, Vec::new());
+    let is_wanted = |steered: &Steered, stdout: Vec<u8>| {
+        let seen = plan.judged(observation(steered, stdout));
         (&seen.ending, &seen.place) == (&wanted.ending, &wanted.place)
     };
     let mut run = |changes: &[Change]| -> anyhow::Result<(bool, Journal)> {
@@ -233,14 +236,14 @@ fn shrink(
                 server.rewrite_blob(&blob(changes));
                 let mut shows = false;
                 server.run((0, 1), 1, plan.timeout, stop, |run| {
-                    shows = is_wanted(&run.steered);
+                    shows = is_wanted(&run.steered, run.stdout);
                 })?;
                 Ok((shows, server.journal()))
             }
             None => {
                 let config = RegionConfig { blob: blob(changes), ..config.clone() };
                 let run = steering::run_journaled(plan.launch, &config, plan.timeout)?;
-                Ok((is_wanted(&run.steered), run.journal))
+                Ok((is_wanted(&run.steered, run.stdout), run.journal))
             }
         }
     };

@@ -238,15 +238,16 @@ pub fn visible_options(visible: &Visible) -> u64 {
 /// Most output of one run that is kept for comparison.
 pub const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 
-/// As [`run`], silently, and hands over what the program printed.
-pub fn run_captured(
+/// As [`run`], silently, and hands over what the program printed and what it shared.
+pub fn run_shared(
     launch: &Launch,
     config: &RegionConfig,
     timeout: Duration,
-) -> anyhow::Result<(Steered, Vec<u8>)> {
+) -> anyhow::Result<(Steered, Vec<u8>, Region)> {
+    let region = create(config)?;
     let mut output = tempfile::tempfile()?;
-    let steered = run_with(launch, config, Streams::Silent, Some(output.try_clone()?), timeout)?;
-    Ok((steered, read_output(&mut output)?))
+    let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
+    Ok((steered, read_output(&mut output)?, region))
 }
 
 fn read_output(output: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
@@ -265,25 +266,13 @@ pub struct Journaled {
     pub modules: Vec<Module>,
 }
 
-/// As [`run_captured`], and hands over the journal of turns (which the configuration asks for).
+/// As [`run_shared`], and hands over the journal of turns (which the configuration asks for).
 pub fn run_journaled(launch: &Launch, config: &RegionConfig, timeout: Duration) -> anyhow::Result<Journaled> {
     let region = create(config)?;
     let mut output = tempfile::tempfile()?;
     let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
     let stdout = read_output(&mut output)?;
     Ok(Journaled { steered, stdout, journal: Journal::read(&region.journal()), modules: modules(&region) })
-}
-
-/// The same with the journal as it was written.
-pub fn run_with_journal(
-    launch: &Launch,
-    config: &RegionConfig,
-    timeout: Duration,
-) -> anyhow::Result<(Steered, Vec<u8>, Vec<u8>)> {
-    let region = create(config)?;
-    let mut output = tempfile::tempfile()?;
-    let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
-    Ok((steered, read_output(&mut output)?, region.journal()))
 }
 
 /// The program's modules, as traces have them.
