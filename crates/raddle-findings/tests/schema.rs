@@ -38,12 +38,17 @@ fn written(findings: Vec<Finding>) -> Value {
             executions: vec![3, 5],
         }),
         estimate: raddle_findings::file::Estimate { executions: 8, error: 0 },
+        restarts: 1,
+        visible: vec!["bank.c:5".into()],
+        pruned: Some(raddle_findings::file::Pruned { checks: 3, race_free: 2, skipped: 1 }),
     };
     file.exploration = Some(raddle_findings::file::Exploration {
         runs: 9,
         schedules: Some(2),
         outcomes: vec![outcome],
         search: Some(search),
+        races: Some(1),
+        reads_from: Some(raddle_findings::file::Pairs { covered: 3, predicted: 4 }),
     });
     serde_json::from_str(&file.to_json(&Raw)).unwrap()
 }

@@ -191,7 +191,7 @@ fn mistakes_in_properties_are_told_at_their_place() {
     ]);
     let source = root.join("corpus/usecases/file.c");
     let flags = format!("-I{}", root.join("corpus/include").display());
-    let mut hunt = |arguments: &[&str]| {
+    let hunt = |arguments: &[&str]| {
         let output = run(raddle()
             .current_dir(scratch.path())
             .args(["hunt", "-q", "--cflags", &flags])
