@@ -143,7 +143,7 @@ mod tests {
         for (at, word) in arrived.pack().into_iter().chain([turn.pack(), 0, 64]).enumerate() {
             bytes[at * 8..at * 8 + 8].copy_from_slice(&word.to_le_bytes());
         }
-        let whole = [Mark::Arrived(arrived), Mark::Turn { thread: 1, failed: true }];
+        let whole = [Mark::Arrived(arrived), Mark::Turn { thread: 1, failed: true, pc: 0 }];
         assert!(marks(&bytes).eq(whole));
         assert!(marks(&bytes[..47]).eq([whole[0]]));
         // A payload that is longer than the journal.
