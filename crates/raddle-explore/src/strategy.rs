@@ -275,7 +275,14 @@ impl Strategy {
         match self {
             Strategy::Surw => estimate.walks(),
             Strategy::Rff => estimate.constraints.clone(),
-            _ => Vec::new(),
+            Strategy::Random
+            | Strategy::RoundRobin
+            | Strategy::Queue
+            | Strategy::Pct { .. }
+            | Strategy::Pos
+            | Strategy::Delay { .. }
+            | Strategy::Period { .. }
+            | Strategy::Noise(_) => Vec::new(),
         }
     }
 
@@ -290,7 +297,15 @@ impl Strategy {
             Strategy::Delay { delays } => {
                 raddle_sched::strategy::delay::schedules(u64::from(delays), steps.max(1))
             }
-            _ => None,
+            Strategy::Random
+            | Strategy::RoundRobin
+            | Strategy::Queue
+            | Strategy::Pct { .. }
+            | Strategy::Pos
+            | Strategy::Surw
+            | Strategy::Rff
+            | Strategy::Period { .. }
+            | Strategy::Noise(_) => None,
         }
     }
 

@@ -381,13 +381,13 @@ impl Builder<'_> {
                 self.atomic(ix, thread, addr, kind, read, written);
             }
             Op::Release { object } | Op::Send { channel: object } => {
-                self.release(ix, thread, (false, object.0))
+                self.release(ix, thread, (false, object.0), visible)
             }
-            Op::FutexWake { word, .. } => self.release(ix, thread, (true, word.0)),
+            Op::FutexWake { word, .. } => self.release(ix, thread, (true, word.0), visible),
             Op::Acquire { object } | Op::Receive { channel: object } => {
-                self.acquire(ix, thread, (false, object.0))
+                self.acquire(ix, thread, (false, object.0), visible)
             }
-            Op::FutexWait { word } => self.acquire(ix, thread, (true, word.0)),
+            Op::FutexWait { word } => self.acquire(ix, thread, (true, word.0), visible),
             Op::LockFailed { lock: object, .. }
             | Op::ReadLockFailed { lock: object, .. }
             | Op::SemWaitFailed { sem: object } => self.failed(ix, thread, Some(object)),
@@ -582,8 +582,8 @@ impl Builder<'_> {
 
     // Annotations and futexes: ordered after every release seen before.
 
-    fn release(&mut self, ix: EventIx, thread: ThreadIx, key: (bool, u64)) {
-        let pos = self.push(ix, thread, Action::Free, true);
+    fn release(&mut self, ix: EventIx, thread: ThreadIx, key: (bool, u64), visible: bool) {
+        let pos = self.push(ix, thread, Action::Free, visible);
         let releases = self.releases.entry(key).or_default();
         match releases.iter_mut().find(|need| need.thread == thread) {
             Some(need) => need.pos = pos + 1,
@@ -591,8 +591,8 @@ impl Builder<'_> {
         }
     }
 
-    fn acquire(&mut self, ix: EventIx, thread: ThreadIx, key: (bool, u64)) {
-        let pos = self.push(ix, thread, Action::Free, true);
+    fn acquire(&mut self, ix: EventIx, thread: ThreadIx, key: (bool, u64), visible: bool) {
+        let pos = self.push(ix, thread, Action::Free, visible);
         for &need in self.releases.get(&key).into_iter().flatten() {
             if need.thread != thread {
                 self.needs.push((thread, pos, need));

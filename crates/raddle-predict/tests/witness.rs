@@ -168,3 +168,30 @@ fn the_first_witness_is_the_closest() {
         }
     }
 }
+
+/// What passes through an object of the kernel orders threads, and is no step of a schedule: the runtime does not count it.
+#[test]
+fn steps_are_counted_without_what_schedules_leave_out() {
+    use raddle_trace::{ObjectId, Op};
+    use support::figures::{MAIN, Script};
+    let mut script = Script::default();
+    script.add(MAIN, Op::Send { channel: ObjectId(1) });
+    script.add(MAIN, Op::Send { channel: ObjectId(1) });
+    let child = script.fork(MAIN);
+    script.add(child, Op::Receive { channel: ObjectId(1) });
+    script.lock(child, 2);
+    script.unlock(child, 2);
+    script.write(child, 0x40);
+    script.write(MAIN, 0x40);
+    script.join(MAIN, child);
+    let prediction = predict(&script.trace, &Options::default());
+    let candidate = prediction.candidates.iter().find(|candidate| candidate.kind.is_race()).expect("a race");
+    let (parties, witness) = (&candidate.parties, &candidate.witness);
+    let schedule = prediction.schedule(&script.trace, "test", parties, witness);
+    for thread in ["1", "1.1"] {
+        let steps = schedule.steps.iter().filter(|step| schedule.name(step.thread) == thread);
+        let ordinals: Vec<u32> = steps.map(|step| step.ordinal).collect();
+        let expected: Vec<u32> = (1..=ordinals.len() as u32).collect();
+        assert!(!ordinals.is_empty() && ordinals == expected, "{thread}: {ordinals:?}");
+    }
+}

@@ -56,8 +56,8 @@ fn words(text: &str) -> Vec<(&str, char)> {
             at += rest.find('\n').unwrap_or(rest.len());
         } else if rest.starts_with("{-") {
             at += rest.find("-}").map_or(rest.len(), |end| end + 2);
-        } else if rest.starts_with('"') {
-            at += rest[1..].find('"').map_or(rest.len(), |end| end + 2);
+        } else if let Some(quoted) = rest.strip_prefix('"') {
+            at += quoted.find('"').map_or(rest.len(), |end| end + 2);
         } else if bytes[at].is_ascii_alphabetic() {
             let end =
                 rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).unwrap_or(rest.len());

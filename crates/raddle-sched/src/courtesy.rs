@@ -69,7 +69,7 @@ impl Courtesy {
     /// The thread has taken more turns in a row than honest work needs.
     pub fn ends_long_run(&mut self, yields: Yields) -> bool {
         match yields {
-            Yields::Chance => self.random.draw() % LONG_RUN_TURNS == 0,
+            Yields::Chance => self.random.draw().is_multiple_of(LONG_RUN_TURNS),
             Yields::Always | Yields::Never => true,
         }
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Commands that are not run here, by what they contain, and why.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 16] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install", "changes the machine; `installing.rs` looks at the package"),
     ("rustup component", "changes the machine"),
@@ -26,6 +26,7 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("./queue_test", "the reader's own program"),
     ("./crossed", "the reader's own program"),
     ("server.demo", "the reader's own program"),
+    ("raddle merge part-", "`portfolio.rs`: shards_add_up"),
     ("raddle replay 2df9c01947d7", "`the_readme_names_a_finding_of_the_example`"),
 ];
 

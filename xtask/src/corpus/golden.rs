@@ -84,19 +84,25 @@ impl Runner {
     fn rendered(&self, findings: &Path) -> anyhow::Result<[Option<String>; 3]> {
         let sarif = findings.with_extension("sarif");
         let corpus = self.corpus.canonicalize()?;
-        let report = |options: &[&str]| -> anyhow::Result<String> {
+        let folders = [self.corpus.display().to_string(), corpus.display().to_string()];
+        // Where a line of prose is broken depends on the length of the paths in it: they are the same everywhere before that.
+        let moved = findings.with_extension("moved.json");
+        let words = std::fs::read_to_string(findings)?;
+        std::fs::write(&moved, folders.iter().fold(words, |words, folder| words.replace(folder, "corpus")))?;
+        let report = |options: &[&str], findings: &Path, folder: &Path| -> anyhow::Result<String> {
             let mut command = Command::new(&self.raddle);
             command.args(["--quiet", "--color", "never", "report"]).args(options).arg("--sarif").arg(&sarif);
-            let output = command.arg(findings).current_dir(&corpus).output()?;
+            let output = command.arg(findings).current_dir(folder).output()?;
             Ok(String::from_utf8(output.stdout)?)
         };
-        let (text, json) = (report(&[])?, report(&["--json"])?);
+        let above = corpus.parent().context("the corpus lies in a folder")?;
+        let text = report(&[], &moved, above)?;
+        let json = report(&["--json"], findings, &corpus)?;
         let mut json: Value = serde_json::from_str(&json).context("raddle report --json")?;
         if json["findings"].as_array().is_none_or(Vec::is_empty) {
             return Ok([None, None, None]);
         }
         let mut sarif: Value = serde_json::from_str(&std::fs::read_to_string(&sarif)?)?;
-        let folders = [self.corpus.display().to_string(), corpus.display().to_string()];
         normalise(&mut json, &folders);
         normalise(&mut sarif, &folders);
         let lines: Vec<String> =

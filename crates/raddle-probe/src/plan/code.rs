@@ -265,9 +265,8 @@ impl<'image, 'data> ModuleCode<'image, 'data> {
                 if near && !instruction.is_call_near() {
                     let to = instruction.near_branch_target();
                     // Behind `endbr64` the second one is the beginning, too; otherwise it is an ordinary target.
-                    match entries.contains(&to) {
-                        true => shape.restarts.push((instruction.ip(), instruction.len())),
-                        false => {}
+                    if entries.contains(&to) {
+                        shape.restarts.push((instruction.ip(), instruction.len()))
                     }
                     if (function.start..function.end).contains(&to) && to != function.start {
                         shape.targets.push(to);

@@ -132,7 +132,7 @@ fn argument(
             Class::Aggregate { bytes } => {
                 let parts = bytes.div_ceil(8);
                 let fits = bytes <= 16 && registers + parts <= REGISTERS;
-                if wanted && dereferences > 0 || wanted && bytes > 8 {
+                if wanted && (dereferences > 0 || bytes > 8) {
                     return Err(format!("parameter `{name}` of `{called}` is a structure"));
                 }
                 if wanted {

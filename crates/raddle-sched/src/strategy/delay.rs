@@ -52,7 +52,7 @@ fn spread(seed: u64, count: u64) -> u64 {
         a
     };
     // 0.618 of the way; the next coprime number is near, and 1 always is one.
-    let golden = (u128::from(count) * 0x9e37_79b9_7f4a_7c15 >> 64) as u64;
+    let golden = ((u128::from(count) * 0x9e37_79b9_7f4a_7c15) >> 64) as u64;
     let step =
         (golden.max(1)..=golden.saturating_add(64)).find(|&step| common(step, count) == 1).unwrap_or(1);
     (u128::from(seed % count) * u128::from(step) % u128::from(count)) as u64

@@ -330,6 +330,9 @@ struct Shared<'a> {
     progress: &'a (dyn Fn(u64) + Sync),
 }
 
+/// A run with its journal, if there was one, and the races that it showed.
+type Checked = (Option<(Ran, Journal)>, Vec<Race>);
+
 impl Shared<'_> {
     fn add(&self, plan: &Plan<'_>, run: u64, steered: Steered, stdout: Vec<u8>) {
         if plan.first && plan.judged(observation(&steered, stdout.clone())).ending.is_error() {
@@ -396,13 +399,8 @@ impl Worker {
         Ok(())
     }
 
-    /// One run with its journal. None: it was stopped.
-    fn one(
-        &mut self,
-        plan: &Plan<'_>,
-        run: u64,
-        limits: Limits<'_>,
-    ) -> anyhow::Result<(Option<(Ran, Journal)>, Vec<Race>)> {
+    /// One run with its journal, and the races that it showed. No run: it was stopped.
+    fn one(&mut self, plan: &Plan<'_>, run: u64, limits: Limits<'_>) -> anyhow::Result<Checked> {
         self.start(plan)?;
         let seed = plan.seed_of(run);
         let config = plan.config(seed, Some(self.processor));
