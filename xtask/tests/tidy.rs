@@ -479,7 +479,9 @@ fn the_list_of_exports_names_only_what_is_there() {
     let families = ["__sanitizer_syscall_pre_impl_", "__sanitizer_syscall_post_impl_"];
     let is_there = |name: &str| {
         let member = families.iter().find_map(|family| name.strip_prefix(family));
-        words.contains(name) || member.is_some_and(|call| words.contains(call))
+        // The compiler calls some by their names whatever it is told, so the exported ones have another one in the source.
+        let renamed = words.contains(&format!("raddle_export_{name}"));
+        words.contains(name) || renamed || member.is_some_and(|call| words.contains(call))
     };
     let absent: Vec<&str> = list.lines().filter(|name| !is_there(name)).collect();
     assert!(absent.is_empty(), "in exports.txt and nowhere in the runtime:\n{}", absent.join("\n"));

@@ -114,20 +114,6 @@ pub struct Search {
     /// Accesses that are visible because they race.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visible: Vec<String>,
-    /// Subspaces that were left out because they have no race.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pruned: Option<Pruned>,
-}
-
-/// What property driven pruning did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pruned {
-    /// Subspaces that were looked at.
-    pub checks: u64,
-    /// Those without a race.
-    pub race_free: u64,
-    /// Backtracking points that were skipped.
-    pub skipped: u64,
 }
 
 /// The bound of a search.

@@ -40,7 +40,6 @@ fn written(findings: Vec<Finding>) -> Value {
         estimate: raddle_findings::file::Estimate { executions: 8, error: 0 },
         restarts: 1,
         visible: vec!["bank.c:5".into()],
-        pruned: Some(raddle_findings::file::Pruned { checks: 3, race_free: 2, skipped: 1 }),
     };
     file.exploration = Some(raddle_findings::file::Exploration {
         runs: 9,

@@ -1,5 +1,7 @@
 //! Deciding the assertions of a property, of all interleavings of a trace or of the one that was observed.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use crate::PropertyError;
 use crate::automaton::{Automaton, Moved};
 use crate::events::Events;

@@ -1,5 +1,7 @@
 //! Events of the program's own, as a trace has them: a name with fields, `open(94302,load)`, or the name and object of a `RADDLE_EVENT`.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use raddle_trace::model::EventIx;
 use raddle_trace::{MemoryTrace, Op};
 use rustc_hash::FxHashMap;

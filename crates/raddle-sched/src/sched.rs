@@ -126,7 +126,8 @@ impl<'t> Sched<'t> {
 
     /// How far the run has come, as it is shown: steps of the schedule, or choices between threads.
     pub fn steps_shown(&self) -> u64 {
-        if self.replay.active() { self.replay.steps_taken() } else { self.progress.choices }
+        // Nobody chooses while the schedule decides, and afterwards what it decided still counts.
+        self.replay.steps_taken() + self.progress.choices
     }
 
     pub fn turns_hash(&self) -> u64 {

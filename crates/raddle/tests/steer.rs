@@ -435,7 +435,7 @@ fn a_handler_begins_when_the_schedule_says() {
     assert_eq!(run(explore.arg(&program)).status.code(), Some(1), "some order lets it abort");
     let schedule = kept_schedules(&kept).into_iter().next().expect("a schedule was kept");
     let kept = std::fs::read_to_string(&schedule).unwrap();
-    assert!(kept.contains("expect signal 6\n") && kept.contains(" handler"), "{kept}");
+    assert!(kept.contains("expect signal 6 at ") && kept.contains(" handler"), "{kept}");
     shown_again(&schedule, &program, 5);
 }
 

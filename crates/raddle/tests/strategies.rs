@@ -50,7 +50,12 @@ impl Program {
             };
             *ends.entry(end).or_default() += outcome["count"].as_u64().unwrap();
         }
-        assert_eq!(ends.values().sum::<u64>(), runs, "{strategy} {words:?}");
+        // Delays make no schedule twice, so there may be fewer of them.
+        let counted = ends.values().sum::<u64>();
+        assert!(
+            counted == runs || counted < runs && strategy.starts_with("delay"),
+            "{strategy} {words:?}: {counted}"
+        );
         ends
     }
 

@@ -33,8 +33,7 @@ fn may_be_co_enabled(first: &Event, second: &Event) -> bool {
     )
 }
 
-/// `skips` says of a state that nothing in its subspace is worth a backtracking point.
-pub fn update(path: &mut [Node], history: &History<'_>, free: usize, skips: &mut dyn FnMut(usize) -> bool) {
+pub fn update(path: &mut [Node], history: &History<'_>, free: usize) {
     for second in 0..history.events.len() + history.pending.len() {
         let event = *history.event(second);
         let arrival = history.arrival(second);
@@ -46,9 +45,6 @@ pub fn update(path: &mut [Node], history: &History<'_>, free: usize, skips: &mut
                 && may_be_co_enabled(other, &event)
                 && !history.before_arrival(first, second);
             if !races {
-                continue;
-            }
-            if first >= free && skips(first) {
                 continue;
             }
             if first >= free {

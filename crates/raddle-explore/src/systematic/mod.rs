@@ -13,7 +13,6 @@ pub mod dpor;
 pub mod history;
 pub mod objects;
 pub mod optimal;
-pub mod pruning;
 pub mod reading;
 pub mod run;
 pub mod search;

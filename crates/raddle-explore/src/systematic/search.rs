@@ -123,16 +123,6 @@ impl Search {
 
     /// Takes in what the run of the last order did. A run that did not follow its order is an error of the executor.
     pub fn absorb(&mut self, order: &Order, run: &Run) -> Result<Verdict, Strayed> {
-        self.absorb_pruned(order, run, &mut |_| false)
-    }
-
-    /// The same under `dpor`, with states that need no backtracking point ([`super::pruning`]).
-    pub fn absorb_pruned(
-        &mut self,
-        order: &Order,
-        run: &Run,
-        skips: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<Verdict, Strayed> {
         order.check(run)?;
         self.started = true;
         self.statistics.runs += 1;
@@ -159,7 +149,7 @@ impl Search {
             // What is below belongs to somebody else, and so do the races there.
             self.path.truncate(SHARD_DEPTH);
         } else {
-            self.look_for_races(skips);
+            self.look_for_races();
             self.statistics.executions += u64::from(verdict == Verdict::Execution);
             self.statistics.blocked += u64::from(verdict == Verdict::Blocked);
         }
@@ -215,7 +205,7 @@ impl Search {
         false
     }
 
-    fn look_for_races(&mut self, skips: &mut dyn FnMut(usize) -> bool) {
+    fn look_for_races(&mut self) {
         let events: Vec<Event> = self.path.iter().map(|node| node.event).collect();
         let free = if self.shard.is_some() { SHARD_DEPTH } else { 0 };
         if matches!(self.reduction, Reduction::None | Reduction::Sleep) {
@@ -224,7 +214,7 @@ impl Search {
         let history = History::new(&events, &self.pending);
         match self.reduction {
             Reduction::None | Reduction::Sleep => {}
-            Reduction::Dpor => dpor::update(&mut self.path, &history, free, skips),
+            Reduction::Dpor => dpor::update(&mut self.path, &history, free),
             Reduction::Source => source::update(&mut self.path, &history, free),
             Reduction::Optimal => optimal::update(&mut self.path, &history, free),
         }

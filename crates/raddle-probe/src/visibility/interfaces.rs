@@ -398,7 +398,10 @@ mod tests {
         let list = system.rsplit_once("stand_in! {").expect("the runtime has the list").1;
         let mut followed: Vec<&str> = list
             .lines()
-            .filter_map(|line| line.trim().strip_suffix(';')?.split_once(' '))
+            .filter_map(|line| {
+                let mut words = line.trim().strip_suffix(';')?.split_whitespace();
+                Some((words.next()?, words.next()?))
+            })
             .filter(|(name, flow)| {
                 let direction = match *flow {
                     "In" => Some(Receives),

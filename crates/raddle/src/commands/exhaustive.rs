@@ -8,7 +8,6 @@ use crate::launch::shards;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::systematic::Reduction;
 use raddle_explore::systematic::bounded::Cost;
-use raddle_explore::systematic::pruning::Counts;
 use raddle_findings::{Store, file};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -51,13 +50,6 @@ impl ReductionArg {
     }
 }
 
-/// The property that decides what is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum PruneArg {
-    /// Data races (Wang, Yang, Gupta, Gopalakrishnan, ATVA 2008).
-    Races,
-}
-
 #[derive(clap::Args)]
 pub struct SearchArgs {
     /// With --exhaustive: which equivalent runs are left out (default: source).
@@ -69,10 +61,6 @@ pub struct SearchArgs {
     /// With --exhaustive: only schedules with at most so many delays, those with few first.
     #[arg(long, value_name = "K", requires = "exhaustive")]
     delay_bound: Option<u32>,
-    /// With --exhaustive: leave out what cannot show a data race. Looks for races only; every access is then a scheduling point,
-    /// and the reduction is dpor.
-    #[arg(long, value_enum, requires = "exhaustive", conflicts_with_all = ["reduction", "bound", "delay_bound", "shard"])]
-    prune: Option<PruneArg>,
     /// With --exhaustive: go on where an interrupted search stopped. What it needs for that is in the store.
     #[arg(long, requires = "exhaustive", conflicts_with = "shard")]
     resume: bool,
@@ -116,13 +104,7 @@ const HISTORIES: &str = "histories";
 
 impl SearchArgs {
     fn reduction(&self) -> ReductionArg {
-        let otherwise = if self.prunes() { ReductionArg::Dpor } else { ReductionArg::Source };
-        self.reduction.unwrap_or(otherwise)
-    }
-
-    /// Is only looked for races?
-    pub fn prunes(&self) -> bool {
-        self.prune.is_some()
+        self.reduction.unwrap_or(ReductionArg::Source)
     }
 
     fn cost(&self) -> Option<(Cost, u32)> {
@@ -131,12 +113,8 @@ impl SearchArgs {
     }
 
     fn wanted(&self, plan: &Plan<'_>) -> anyhow::Result<Wanted> {
-        let wanted = Wanted {
-            reduction: self.reduction().reduction(),
-            within: self.cost(),
-            prunes: self.prunes(),
-            shard: plan.shard,
-        };
+        let wanted =
+            Wanted { reduction: self.reduction().reduction(), within: self.cost(), shard: plan.shard };
         if wanted.shard.is_some() && wanted.within.is_some() {
             return Err(Refusal(
                 "a bounded search knows states by their histories and cannot be dealt out; leave out --shard or the bound"
@@ -246,10 +224,6 @@ impl SearchArgs {
             estimate,
             restarts: searching.state.restarts,
             visible: searching.state.sites.clone(),
-            pruned: self.prunes().then(|| {
-                let Counts { checks, race_free, skipped } = searching.state.pruned;
-                file::Pruned { checks, race_free, skipped }
-            }),
         }
     }
 }
@@ -265,16 +239,6 @@ pub fn sentence(searching: &Searching, search: &file::Search) -> String {
         Some(bound) => format!(" with at most {} {}", bound.most, bound.of),
         None => String::new(),
     };
-    if let (true, Some(pruned)) = (search.complete, &search.pruned) {
-        return format!(
-            "complete as far as data races go: {} executions, {} races, {} subspaces checked, {} without a race, {} backtracking points skipped, for this program and this input",
-            search.executions,
-            searching.races.count(),
-            pruned.checks,
-            pruned.race_free,
-            pruned.skipped
-        );
-    }
     if search.complete {
         return format!("complete: {counts}{within}, for this program and this input");
     }

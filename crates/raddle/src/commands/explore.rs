@@ -200,11 +200,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         true => VisibleAccesses::Auto,
         false => VisibleAccesses::Sync,
     };
-    let otherwise = if args.search.prunes() { VisibleAccesses::All } else { otherwise };
     let visible = args.visible.unwrap_or(otherwise);
-    if args.search.prunes() && visible != VisibleAccesses::All {
-        return Err(Refusal("--prune needs every access: leave out --visible".into()).into());
-    }
     let learns = visible == VisibleAccesses::Auto && args.shard.is_none();
     // A search compares addresses of different runs, and so does what learns from them.
     launch.fixed_addresses |=
@@ -230,9 +226,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         None => None,
     };
     let otherwise = if args.exhaustive || args.duration.is_some() { u64::MAX } else { RUNS };
-    let looks = args.races
-        || args.search.prunes()
-        || learns && (is_portfolio || args.exhaustive || strategy.is_deterministic());
+    let looks = args.races || learns && (is_portfolio || args.exhaustive || strategy.is_deterministic());
     let mut plan = Plan {
         launch: &launch,
         strategy,
@@ -299,7 +293,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let groups = groups(campaign);
     let again = |seen: &Seen| done.again(&plan, seen.first_run);
     let ids = report(&args, &plan, &store, (campaign, &groups, &again), &mut reporter, (&stop, ctx))?;
-    if args.races || args.search.prunes() {
+    if args.races {
         for race in done.races().iter() {
             let finding = online::finding::finding(&race.report, &mut Namer::new(&race.modules));
             reporter.hear(finding, true);

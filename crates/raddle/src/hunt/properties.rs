@@ -4,6 +4,8 @@
 //! its threads did is given to the automaton of the assertion. It is the only judge: a replay that left the schedule and violates the property
 //! all the same has shown it.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::{Hunt, Witnessed};
 use crate::commands::Ctx;
 use crate::compiler::Refusal;

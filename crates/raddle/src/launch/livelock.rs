@@ -3,6 +3,8 @@
 //! That nothing got on for a while is no error. That the same operations of the same threads follow each other again and again,
 //! and change nothing, is one: whatever the scheduler does, it goes on like that.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::exploring::Plan;
 use super::steering;
 use raddle_findings::naming::Namer;

@@ -8,7 +8,6 @@ pub mod demo;
 pub mod detecting;
 pub mod exploring;
 pub mod following;
-pub mod foresight;
 pub mod halting;
 pub mod identity;
 pub mod input;

@@ -74,7 +74,8 @@ impl Explored {
         batch: Batch,
     ) -> Gain {
         let mut gain = Gain::default();
-        let never_repeats = plan.strategy.schedules(1).is_some();
+        // With one seed every run is the same one, and that is what is looked at.
+        let never_repeats = plan.strategy.schedules(1).is_some() && !plan.same_seed;
         let schedules = self.campaign.schedules() as u64;
         for ran in batch.ran {
             gain.runs += 1;
@@ -111,6 +112,9 @@ impl Explored {
 /// Runs of a batch at first and at most. Small ones, so that what was learnt is used soon.
 const BATCH_FIRST: u64 = 32;
 const BATCH_MAX: u64 = 2048;
+/// So many runs that only repeat a schedule are made for each that is wanted, and at least so many.
+const REPEATS_FOR_A_RUN: u64 = 20;
+const REPEATS_MIN: u64 = 1000;
 
 /// All runs of the plan under its strategy. `learns`: accesses that race become visible.
 pub fn explore(
@@ -129,7 +133,14 @@ pub fn explore(
     let mut room = plan.strategy.schedules(plan.estimate.steps).map_or(u64::MAX, |all| plan.own_runs(all));
     let mut size = BATCH_FIRST;
     let (mut next, mut counted) = (0, 0);
-    while counted < most && next < room && !limits.reached() && !explored.failed(plan) {
+    // Where nearly every delay falls on a place at which it changes nothing, there may be no other schedule left to find.
+    let repeats_max = most.saturating_mul(REPEATS_FOR_A_RUN).max(REPEATS_MIN);
+    while counted < most
+        && next < room
+        && explored.repeated < repeats_max
+        && !limits.reached()
+        && !explored.failed(plan)
+    {
         let count = size.min(most - counted).min(room - next);
         let done = &|_| ();
         let batch = match &mut feedback {
@@ -295,7 +306,7 @@ struct Search {
 
 impl Search {
     fn new() -> Search {
-        let wanted = Wanted { reduction: Reduction::Source, within: None, prunes: false, shard: None };
+        let wanted = Wanted { reduction: Reduction::Source, within: None, shard: None };
         let mut searching = Searching::new(wanted);
         searching.keeps_recent = true;
         Search { searching, runs: 0, closed: false }

@@ -6,20 +6,17 @@
 //! seen all that the program can do.
 
 use super::exploring::{JOURNAL_BYTES_MAX, Limits, Plan, observation, processors};
-use super::foresight::Foreseen;
 use super::racing::{self, Race, Races};
 use super::server::ForkServer;
 use super::steering::{self, Outcome, Steered};
 use crate::compiler::Refusal;
 use anyhow::Context;
 use raddle_explore::systematic::bounded::{Bounded, Cost};
-use raddle_explore::systematic::pruning::{Counts, Pruner};
 use raddle_explore::systematic::reading::{self, Ended, Threads};
 use raddle_explore::systematic::search::{Shard, Strayed, Verdict};
 use raddle_explore::systematic::{Order, Reduction, Run, Search};
 use raddle_explore::{Campaign, Observation};
 use raddle_trace::region::RegionConfig;
-use raddle_trace::tables::Module;
 use raddle_wire::journal::marks;
 use raddle_wire::region::strategy;
 use serde::{Deserialize, Serialize};
@@ -33,9 +30,6 @@ const ORDER_WORDS_MAX: usize = 1 << 17;
 pub struct Wanted {
     pub reduction: Reduction,
     pub within: Option<(Cost, u32)>,
-    /// Subspaces without a race are left out.
-    #[serde(default)]
-    pub prunes: bool,
     pub shard: Option<Shard>,
 }
 
@@ -65,14 +59,9 @@ impl Engine {
         }
     }
 
-    fn absorb(
-        &mut self,
-        order: &Order,
-        run: &Run,
-        skips: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<Verdict, Strayed> {
+    fn absorb(&mut self, order: &Order, run: &Run) -> Result<Verdict, Strayed> {
         match self {
-            Engine::Whole(search) => search.absorb_pruned(order, run, skips),
+            Engine::Whole(search) => search.absorb(order, run),
             Engine::Within(bounded) => {
                 order.check(run)?;
                 Ok(if bounded.absorb(order, run) { Verdict::Execution } else { Verdict::Blocked })
@@ -99,8 +88,6 @@ pub struct State {
     pub restarts: u32,
     /// Accesses that are visible because they race.
     pub sites: Vec<String>,
-    #[serde(default)]
-    pub pruned: Counts,
     pub complete: bool,
 }
 
@@ -117,7 +104,6 @@ impl State {
             runs: 0,
             restarts,
             sites,
-            pruned: Counts::default(),
             complete: false,
         }
     }
@@ -134,7 +120,6 @@ pub struct Searching {
     pub keeps_recent: bool,
     pub recent: Vec<Recent>,
     program: Option<Program>,
-    foresight: Option<Foreseen>,
 }
 
 /// A run that counts.
@@ -163,7 +148,6 @@ impl Searching {
             keeps_recent: false,
             recent: Vec::new(),
             program: None,
-            foresight: None,
         }
     }
 
@@ -242,24 +226,7 @@ impl Searching {
             };
             let run = reading::read(&mut self.state.threads, marks(&ran.journal), ended)
                 .map_err(|problem| Refusal(format!("{problem}: no exhaustive search is possible")))?;
-            if self.state.wanted.prunes && self.foresight.is_none() {
-                let modules = self.program.as_ref().map_or(Vec::new(), Program::modules);
-                let foreseen = Foreseen::of(&plan.launch.program, &modules).ok_or_else(|| {
-                    Refusal(
-                        "the program's code cannot be read, so nothing can be pruned; leave out --prune"
-                            .into(),
-                    )
-                })?;
-                self.foresight = Some(foreseen);
-            }
-            let mut pruner = self.foresight.as_mut().map(|foresight| Pruner::new(foresight, &run));
-            let mut skips = |at: usize| pruner.as_mut().is_some_and(|pruner| pruner.is_race_free(at));
-            let absorbed = self.state.engine.absorb(&order, &run, &mut skips);
-            if let Some(pruner) = &pruner {
-                self.state.pruned.checks += pruner.counts.checks;
-                self.state.pruned.race_free += pruner.counts.race_free;
-                self.state.pruned.skipped += pruner.counts.skipped;
-            }
+            let absorbed = self.state.engine.absorb(&order, &run);
             let verdict = absorbed.map_err(|strayed| Refusal(strayed.to_string()))?;
             if verdict == Verdict::Execution {
                 self.add(plan, self.state.runs, &run, &ran);
@@ -369,8 +336,6 @@ struct Ran {
 struct Program {
     server: Option<ForkServer>,
     config: RegionConfig,
-    /// Of the last run, without a server.
-    modules: Vec<Module>,
 }
 
 impl Program {
@@ -380,15 +345,7 @@ impl Program {
         words.extend(plan.site_words());
         let config = RegionConfig { blob: bytes(&words), ..config(plan) };
         let server = if plan.exec { None } else { ForkServer::start(plan.launch, &config)? };
-        Ok(Program { server, config, modules: Vec::new() })
-    }
-
-    /// Where the program and its libraries lie, as the last run had them.
-    fn modules(&self) -> Vec<Module> {
-        match &self.server {
-            Some(server) => steering::modules(server.region()),
-            None => self.modules.clone(),
-        }
+        Ok(Program { server, config })
     }
 
     /// One run along an order. `None`: it was stopped.
@@ -398,7 +355,6 @@ impl Program {
             self.config.blob[..order.len()].copy_from_slice(&order);
             let (steered, stdout, region) = steering::run_shared(plan.launch, &self.config, plan.timeout)?;
             let (journal, races) = (region.journal(), racing::take(&region));
-            self.modules = steering::modules(&region);
             return Ok(Some(Ran { steered, stdout, journal, races }));
         };
         assert!(server.rewrite_blob(&order), "there is room for an order");
