@@ -134,7 +134,7 @@ pub fn strike(thread: &Thread, pc: u64, kind: u8, object: usize, moment: Moment)
     let seed = SEED.load(Ordering::Relaxed);
     // Addresses differ from run to run; the place in the code and the low bits of the object do not.
     let variable = mix(seed ^ mix(object as u64 & 0xfff));
-    if parameter(parameter::ONE_VARIABLE) != 0 && variable % parameter::VARIABLES != 0 {
+    if parameter(parameter::ONE_VARIABLE) != 0 && !variable.is_multiple_of(parameter::VARIABLES) {
         return;
     }
     let ordinal = u64::from(thread.turns.steps()) << 1 | u64::from(moment == Moment::After);
@@ -170,7 +170,7 @@ const VICTIMS: u64 = 3;
 const LOOKS: u32 = 50;
 
 fn halt(thread: &Thread, seed: u64, us: u64) {
-    if mix(seed ^ mix(thread.turns.path.get() ^ 1)) % VICTIMS != 0 {
+    if !mix(seed ^ mix(thread.turns.path.get() ^ 1)).is_multiple_of(VICTIMS) {
         return;
     }
     for _ in 0..LOOKS {
