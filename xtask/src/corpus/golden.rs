@@ -85,6 +85,9 @@ impl Runner {
         let sarif = findings.with_extension("sarif");
         let corpus = self.corpus.canonicalize()?;
         let folders = [self.corpus.display().to_string(), corpus.display().to_string()];
+        let settled = findings.with_extension("settled.json");
+        std::fs::write(&settled, without_bystanders(&std::fs::read_to_string(findings)?)?)?;
+        let findings = settled.as_path();
         // Where a line of prose is broken depends on the length of the paths in it: they are the same everywhere before that.
         let moved = findings.with_extension("moved.json");
         let words = std::fs::read_to_string(findings)?;
@@ -110,6 +113,21 @@ impl Runner {
         let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
         Ok([Some(lines.join("\n") + "\n"), Some(pretty(&json)?), Some(pretty(&sarif)?)])
     }
+}
+
+/// A findings file without the threads that a crash only happened to: between two of their operations they run free, so where they stood is
+/// chance.
+fn without_bystanders(text: &str) -> anyhow::Result<String> {
+    let mut file: Value = serde_json::from_str(text).context("a findings file")?;
+    for finding in file["findings"].as_array_mut().into_iter().flatten() {
+        if !matches!(finding["kind"].as_str(), Some("crash" | "assertion-failure")) {
+            continue;
+        }
+        if let Some(parties) = finding["parties"].as_array_mut() {
+            parties.retain(|party| party["action"]["does"] == "crashes");
+        }
+    }
+    Ok(serde_json::to_string_pretty(&file)?)
 }
 
 /// Notes about attempts are told differently each time: how far a replay came is chance.
