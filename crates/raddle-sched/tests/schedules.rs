@@ -191,14 +191,19 @@ impl Outside for World {
     }
 }
 
-fn request(kind: u8, object: usize) -> Arrival<'static> {
-    // One that nobody else looks at.
-    Arrival {
-        request: Request { kind, object, pc: 0 },
-        steps: 0,
-        detail: raddle_sched::Detail::NONE,
-        yields: Box::leak(Box::new(false)),
-    }
+/// What arrives. Whether its thread yields is looked at by nobody, unless a variable is given.
+macro_rules! request {
+    ($kind:expr, $object:expr) => {
+        request!($kind, $object, false)
+    };
+    ($kind:expr, $object:expr, $yields:expr) => {
+        Arrival {
+            request: Request { kind: $kind, object: $object, pc: 0 },
+            steps: 0,
+            detail: raddle_sched::Detail::NONE,
+            yields: &mut $yields,
+        }
+    };
 }
 
 /// Some threads that all exist, under a strategy.
@@ -280,12 +285,12 @@ fn who_is_away_is_not_waited_for() {
         let mut world = World { asks: true, asleep: vec![1], ..World::default() };
         sched.leave(ThreadIx(1), &world);
         for _ in 0..5 {
-            assert_eq!(sched.arrive(ThreadIx(0), request(step::STORE, 1), &world), Grant::Go);
+            assert_eq!(sched.arrive(ThreadIx(0), request!(step::STORE, 1), &world), Grant::Go);
             sched.finish(ThreadIx(0), 1, &world);
             assert_eq!(sched.chosen(), ThreadIx(0), "the other one is away");
         }
         world.asleep.clear();
-        assert_eq!(sched.arrive(ThreadIx(0), request(step::STORE, 1), &world), Grant::Go);
+        assert_eq!(sched.arrive(ThreadIx(0), request!(step::STORE, 1), &world), Grant::Go);
         sched.finish(ThreadIx(0), 2, &world);
         assert_eq!(sched.chosen(), ThreadIx(1), "it was found awake");
         sched.pass_over(ThreadIx(1), true);
@@ -307,7 +312,7 @@ fn nobody_can_go() {
             } else {
                 sched.end(ThreadIx(1));
             }
-            assert_eq!(sched.arrive(ThreadIx(0), request(step::SEM_WAIT, 9), &world), Grant::Go);
+            assert_eq!(sched.arrive(ThreadIx(0), request!(step::SEM_WAIT, 9), &world), Grant::Go);
             assert!(!sched.set_aside(ThreadIx(0), false, &world));
             let expected = (!signals && !away).then_some(Conclusion::Deadlock { on_cycle: false });
             assert_eq!(sched.effects.conclusion(), expected);
@@ -322,11 +327,11 @@ fn nobody_can_go() {
 fn a_cycle_is_a_deadlock_although_others_run() {
     with_threads(3, round_robin(), |sched| {
         let world = World::default();
-        assert_eq!(sched.arrive(ThreadIx(0), request(step::JOIN, join_token(1)), &world), Grant::Go);
+        assert_eq!(sched.arrive(ThreadIx(0), request!(step::JOIN, join_token(1)), &world), Grant::Go);
         sched.set_aside(ThreadIx(0), false, &world);
         assert_eq!(sched.effects.conclusion(), None);
         assert_eq!(sched.chosen(), ThreadIx(1));
-        assert_eq!(sched.arrive(ThreadIx(1), request(step::JOIN, join_token(0)), &world), Grant::Go);
+        assert_eq!(sched.arrive(ThreadIx(1), request!(step::JOIN, join_token(0)), &world), Grant::Go);
         sched.set_aside(ThreadIx(1), false, &world);
         let conclusion = sched.effects.conclusion().expect("a cycle");
         assert_eq!(conclusion, Conclusion::Deadlock { on_cycle: true });
@@ -341,11 +346,11 @@ fn a_cycle_is_a_deadlock_although_others_run() {
 fn timed_waits_give_up() {
     with_threads(1, round_robin(), |sched| {
         let world = World::default();
-        assert_eq!(sched.arrive(ThreadIx(0), request(step::SEM_WAIT, 9), &world), Grant::Go);
+        assert_eq!(sched.arrive(ThreadIx(0), request!(step::SEM_WAIT, 9), &world), Grant::Go);
         assert!(sched.times_out(ThreadIx(0)), "nobody else can post");
         sched.set_aside(ThreadIx(0), true, &world);
         assert_eq!((sched.chosen(), woken(sched)), (ThreadIx(0), vec![0]), "it is enabled all the same");
-        assert_eq!(sched.arrive(ThreadIx(0), request(step::SEM_WAIT, 9), &world), Grant::Go);
+        assert_eq!(sched.arrive(ThreadIx(0), request!(step::SEM_WAIT, 9), &world), Grant::Go);
         sched.fail(ThreadIx(0));
         assert!(sched.roster[ThreadIx(0)].failed());
         sched.finish(ThreadIx(0), 1, &world);
@@ -363,7 +368,7 @@ fn cancellation_reaches_who_waits() {
     use raddle_sched::objects::Cancelled;
     with_threads(2, round_robin(), |sched| {
         let mut world = World::default();
-        assert_eq!(sched.arrive(ThreadIx(0), request(step::SEM_WAIT, 9), &world), Grant::Go);
+        assert_eq!(sched.arrive(ThreadIx(0), request!(step::SEM_WAIT, 9), &world), Grant::Go);
         sched.set_aside(ThreadIx(0), false, &world);
         assert_eq!(sched.find(0), Some(ThreadIx(0)));
         assert_eq!(sched.cancel(ThreadIx(0), &world), Cancelled::Later, "this wait goes on");
@@ -371,11 +376,11 @@ fn cancellation_reaches_who_waits() {
         assert_eq!(sched.cancel(ThreadIx(0), &world), Cancelled::Woken);
         assert!(sched.roster[ThreadIx(0)].is_cancelled());
         assert_eq!(sched.roster[ThreadIx(0)].phase(), Phase::Waiting);
-        assert_eq!(sched.arrive(ThreadIx(1), request(step::STORE, 1), &world), Grant::Go);
+        assert_eq!(sched.arrive(ThreadIx(1), request!(step::STORE, 1), &world), Grant::Go);
         sched.finish(ThreadIx(1), 1, &world);
         assert_eq!((sched.chosen(), woken(sched)), (ThreadIx(0), vec![0]));
         world.due = true;
-        assert_eq!(sched.arrive(ThreadIx(0), request(step::SEM_WAIT, 9), &world), Grant::Cancel);
+        assert_eq!(sched.arrive(ThreadIx(0), request!(step::SEM_WAIT, 9), &world), Grant::Cancel);
         assert_eq!(sched.roster[ThreadIx(0)].phase(), Phase::Running, "it runs to its clean-up");
         assert!(sched.set_aside(ThreadIx(0), false, &world), "it does not wait any more");
         sched.strike(ThreadIx(0));
@@ -398,13 +403,13 @@ fn yielding_goes_round() {
                 chosen => chosen,
             };
             let mut yields = true;
-            let arrival = Arrival { yields: &mut yields, ..request(step::STORE, 1) };
+            let arrival = request!(step::STORE, 1, yields);
             if sched.arrive(me, arrival, &world) == Grant::Go {
                 went[me.at()] += 1;
                 sched.finish(me, 1, &world);
             } else {
                 let next = sched.chosen();
-                assert_eq!(sched.arrive(next, request(step::STORE, 1), &world), Grant::Go);
+                assert_eq!(sched.arrive(next, request!(step::STORE, 1), &world), Grant::Go);
                 went[next.at()] += 1;
                 sched.finish(next, 1, &world);
             }
@@ -424,7 +429,7 @@ fn yielding_forbids_nothing() {
             let world = World::default();
             let me = sched.chosen();
             let mut yields = true;
-            let arrival = Arrival { yields: &mut yields, ..request(step::STORE, 1) };
+            let arrival = request!(step::STORE, 1, yields);
             let went = sched.arrive(me, arrival, &world) == Grant::Go;
             first[usize::from(went)] += 1;
         });
@@ -444,7 +449,7 @@ fn spinning_is_yielding() {
         let mut turns = Vec::new();
         for _ in 0..1000 {
             let me = sched.chosen();
-            assert_eq!(sched.arrive(me, request(step::LOAD, 1), &world), Grant::Go);
+            assert_eq!(sched.arrive(me, request!(step::LOAD, 1), &world), Grant::Go);
             turns.push(me.0);
             sched.finish(me, 1, &world);
         }
@@ -462,7 +467,7 @@ fn an_open_turn_is_taken_or_claimed() {
         assert!(sched.may_lie_open());
         let mut kept = 0;
         for _ in 0..200 {
-            assert_eq!(sched.arrive(ThreadIx(0), request(step::STORE, 1), &world), Grant::Go);
+            assert_eq!(sched.arrive(ThreadIx(0), request!(step::STORE, 1), &world), Grant::Go);
             sched.finish(ThreadIx(0), 1, &world);
             kept += usize::from(sched.chosen().is_nobody());
         }
@@ -470,7 +475,7 @@ fn an_open_turn_is_taken_or_claimed() {
         // The other one comes while the turn lies open, waits for a while, and claims it.
         let mut claimed = false;
         for looks in 0..3 {
-            let grant = sched.arrive(ThreadIx(1), request(step::STORE, 1), &world);
+            let grant = sched.arrive(ThreadIx(1), request!(step::STORE, 1), &world);
             if grant == Grant::Go {
                 claimed = true;
                 break;
@@ -528,12 +533,12 @@ fn who_parks_lets_the_next_one_begin() {
     sched.start(room.tables(), Settings { seed: 1, strategy: round_robin(), one_at_a_time: true });
     let main = sched.register(0, machine::path_of(0)).unwrap();
     let other = sched.register(1, machine::path_of(1)).unwrap();
-    assert_eq!(sched.arrive(other, request(step::START, 0), &World::default()), Grant::Wait, "main runs");
+    assert_eq!(sched.arrive(other, request!(step::START, 0), &World::default()), Grant::Wait, "main runs");
     assert!(woken(&mut sched).is_empty());
     assert!(sched.access(main, 0, ParkedAccess { pc: 1, address: 0x700, bytes: 4, aux: 0 }));
     assert_eq!(sched.effects.conclusion(), None, "a step is left");
     assert_eq!(woken(&mut sched), [other.0]);
-    assert_eq!(sched.arrive(other, request(step::START, 0), &World::default()), Grant::Go);
+    assert_eq!(sched.arrive(other, request!(step::START, 0), &World::default()), Grant::Go);
     sched.finish(other, 1, &World::default());
     assert_eq!(sched.effects.conclusion(), Some(Conclusion::Parked));
 }
@@ -548,7 +553,7 @@ fn a_turn_is_noted_once() {
             let main = ThreadIx(0);
             assert_eq!(sched.note_crash(main), None, "it is in no turn");
             assert!(!sched.begin_access(main, 1), "it was given no turn");
-            assert_eq!(sched.arrive(main, request(step::WRITE, 0x700), &world), Grant::Go);
+            assert_eq!(sched.arrive(main, request!(step::WRITE, 0x700), &world), Grant::Go);
             noted(sched);
             sched.finish(main, 1, &world);
             assert!(!sched.roster[main].is_noted());
