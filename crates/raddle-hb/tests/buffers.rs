@@ -135,7 +135,8 @@ fn stores_that_leave_the_buffer_take_no_sequence_with_them() {
         let mut twin = Twin { v: BTreeMap::new(), l: vec![Map::new()] };
         // One thread does most, so that its sequences grow longer than the buffer.
         let busy = random.below(THREADS);
-        for step in 0..3 * STORES_MAX as usize {
+        let steps = STORES_MAX as usize * if cfg!(miri) { 5 } else { 12 } / 4;
+        for step in 0..steps {
             let me = if random.chance(12) { random.below(THREADS) } else { busy };
             let thread = &mut threads[me];
             let orders =
@@ -165,6 +166,10 @@ fn stores_that_leave_the_buffer_take_no_sequence_with_them() {
             assert!(offered <= STORES_MAX as usize, "case {case}, step {step}: {offered} candidates");
             old_reads += usize::from(read != newest);
             far_reads += usize::from(newest - read > STORES_MAX as usize / 2);
+            // Comparing all slots takes Miri long.
+            if cfg!(miri) && step % 40 != 0 {
+                continue;
+            }
             let what = format!("case {case}, step {step}");
             compare(&format!("{what}, C"), |slot| thread.clocks.clock.times[slot], &thread.figure.c);
             compare(
@@ -175,10 +180,7 @@ fn stores_that_leave_the_buffer_take_no_sequence_with_them() {
         }
         location.clear(domain);
     }
-    assert!(
-        old_reads > 0 && (cfg!(miri) || far_reads > 0),
-        "{old_reads} old reads, {far_reads} from far back"
-    );
+    assert!(cfg!(miri) || old_reads > 0 && far_reads > 0, "{old_reads} old reads, {far_reads} from far back");
 }
 
 /// When slots start over, epochs say no more who knows what: only the last store is left, and what it passes on stays.
