@@ -8,9 +8,11 @@ use crate::finding::{Frame, Thread};
 use crate::object::{Allocation, Object, Place, What};
 use raddle_trace::std_format::StdNames;
 use raddle_trace::symbols::{CodeFrame, Symbolizer};
-use raddle_trace::tables::Module;
-use raddle_trace::{Addr, ContextIx, Location, LocationIx, MemoryTrace, ObjectId, Op, Tables, ThreadIx};
-use rustc_hash::FxHashMap;
+use raddle_trace::tables::{Frame as StackFrame, Home, Module};
+use raddle_trace::{
+    Addr, ContextIx, Event, Location, LocationIx, MemoryTrace, ObjectId, Op, Tables, ThreadIx,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -41,7 +43,19 @@ pub struct Namer {
     /// counts.
     heap: BTreeMap<u64, Block>,
     foreign: Option<StdNames>,
+    /// Frames whose memory its thread has used for other calls, too: what lies there has no one name. Nothing, if nobody looked.
+    reused: Option<FxHashSet<(ThreadIx, StackFrame)>>,
 }
+
+/// A call of a function: a program counter in it, and its canonical frame address.
+#[derive(Clone, Copy)]
+pub struct Call {
+    pub pc: u64,
+    pub address: u64,
+}
+
+/// Thread-local memory farther below the thread pointer than this is not looked for.
+const THREAD_LOCAL_MAX: u64 = 1 << 20;
 
 impl Namer {
     /// Names for a run of a program with these modules.
@@ -52,6 +66,7 @@ impl Namer {
             sources: FxHashMap::default(),
             heap: BTreeMap::new(),
             foreign: None,
+            reused: None,
         }
     }
 
@@ -66,7 +81,27 @@ impl Namer {
         for event in &trace.events {
             namer.learn(event.thread, event.location, event.context, &event.op);
         }
+        namer.check_frames(&trace.tables, &trace.events);
         namer
+    }
+
+    /// Looks which memory of known frames their threads use for other calls as well. Variables on stacks have names only once all events
+    /// of a trace were looked at, with the trace's complete tables.
+    pub fn check_frames(&mut self, tables: &Tables, events: &[Event]) {
+        let reused = self.reused.get_or_insert_default();
+        for event in events {
+            let home = &tables.threads[event.thread.index()].home;
+            if let Op::Read { addr, .. } | Op::Write { addr, .. } = event.op
+                && home.stack.contains(&addr.0)
+            {
+                let covers = |frame: &&StackFrame| (frame.low..frame.address).contains(&addr.0);
+                for frame in home.frames.iter().filter(covers) {
+                    if !tables.is_within(event.context, frame.context) {
+                        reused.insert((event.thread, *frame));
+                    }
+                }
+            }
+        }
     }
 
     /// Remembers an allocation. Blocks that were learnt before and overlap it must have been freed.
@@ -181,7 +216,77 @@ impl Namer {
             let place = Place::Heap { bytes: block.bytes, offset: address - start, allocated };
             return Object { name: None, what: What::Memory, place };
         }
-        self.data(address)
+        let data = self.data(address);
+        match data.place {
+            Place::Unknown { .. } => self.lives_of(tables, address).unwrap_or(data),
+            Place::Global { .. }
+            | Place::Heap { .. }
+            | Place::Stack { .. }
+            | Place::ThreadLocal { .. }
+            | Place::Thread { .. }
+            | Place::Foreign
+            | Place::Nowhere => data,
+        }
+    }
+
+    /// Memory in which a thread of the trace lives. Threads that follow each other may live in the same place: then it is somebody's.
+    fn lives_of(&mut self, tables: &Tables, address: u64) -> Option<Object> {
+        let (mut found, mut owners): (Option<Object>, u32) = (None, 0);
+        for (ix, thread) in (0..).map(ThreadIx).zip(&tables.threads) {
+            let home = &thread.home;
+            let frame = match self.reused.as_ref().filter(|_| home.stack.contains(&address)) {
+                Some(reused) => {
+                    let covers = |frame: &&StackFrame| (frame.low..frame.address).contains(&address);
+                    let usable = |frame: &&StackFrame| !reused.contains(&(ix, **frame));
+                    home.frames.iter().filter(covers).filter(usable).copied().collect()
+                }
+                None => Vec::new(),
+            };
+            let calls: Vec<Call> = frame
+                .iter()
+                .filter_map(|frame| match *tables.location(frame.location) {
+                    Location::Pc(pc) => Some(Call { pc, address: frame.address }),
+                    Location::Foreign(_) | Location::Unknown => None,
+                })
+                .collect();
+            let owner = self.thread(tables, ix);
+            let Some(object) = self.lived_in(home, &calls, owner, address) else { continue };
+            (found, owners) = (Some(object), owners + 1);
+        }
+        let object = found?;
+        Some(match (owners, object.place) {
+            (1, place) => Object { place, ..object },
+            (_, Place::Stack { .. }) => {
+                Object { name: None, place: Place::Stack { thread: None, function: None }, ..object }
+            }
+            (_, _) => Object { place: Place::ThreadLocal { thread: None }, ..object },
+        })
+    }
+
+    /// The object at an address, if this is where a thread lives: on its stack, where the calls are those whose frames may hold the
+    /// address, or in its thread-local memory.
+    pub fn lived_in(&mut self, home: &Home, calls: &[Call], owner: Thread, address: u64) -> Option<Object> {
+        let what = What::Memory;
+        if home.stack.contains(&address) {
+            let mut names = calls.iter().filter_map(|call| {
+                let name = self.symbols.local(call.pc, call.address, address)?;
+                // The function itself, not what is inlined into it.
+                let function = self.symbols.frames(call.pc).last()?.function.clone()?;
+                Some((name, function))
+            });
+            let first = names.next();
+            // A name that is right for one of two calls is no name.
+            let agreed = first.clone().filter(|first| names.all(|other| other == *first));
+            let (name, function) = agreed.unzip();
+            return Some(Object { name, what, place: Place::Stack { thread: Some(owner), function } });
+        }
+        let below =
+            home.pointer.checked_sub(address).filter(|&below| 0 < below && below <= THREAD_LOCAL_MAX)?;
+        let name = self.symbols.thread_local_at(0, -(below as i64)).map(|data| data.path);
+        let between = (home.stack.end..home.pointer).contains(&address)
+            && home.pointer - home.stack.end <= THREAD_LOCAL_MAX;
+        let place = Place::ThreadLocal { thread: Some(owner) };
+        (name.is_some() || between).then_some(Object { name, what, place })
     }
 
     /// Static data at an address.

@@ -41,6 +41,9 @@ pub enum Place {
     Stack {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<Thread>,
+        /// Whose local variable it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<String>,
     },
     ThreadLocal {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,8 +82,12 @@ impl Object {
         Object { name: Some(name.to_owned()), what, place: Place::Foreign }
     }
 
-    /// Is it known which object this is? An address without a name may be a stack that the next thread gets.
+    /// Is it known which object this is? An address without a name may be a stack that the next thread gets, or the next call.
     pub fn is_identified(&self) -> bool {
-        !matches!(self.place, Place::Unknown { .. } | Place::Nowhere)
+        match self.place {
+            Place::Unknown { .. } | Place::Nowhere => false,
+            Place::Stack { .. } | Place::ThreadLocal { .. } => self.name.is_some(),
+            Place::Global { .. } | Place::Heap { .. } | Place::Thread { .. } | Place::Foreign => true,
+        }
     }
 }

@@ -110,6 +110,7 @@ fn configure(header: &'static Header) {
     // From here on everything may differ from run to run.
     steer::kept::worker::remember();
     steer::adopt_main(main);
+    main.home.settle_main();
     threads::begin(main);
 }
 

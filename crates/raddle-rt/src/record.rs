@@ -3,6 +3,7 @@
 //! No lock is shared between threads here. A thread fills its own slot; only when the slot is full does it look for
 //! another one, by compare-exchange, and waits if the collector has fallen too far behind.
 
+use crate::thread::home::each_frame;
 use crate::thread::{Reader, Thread};
 use crate::{message, real, run};
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -10,6 +11,7 @@ use raddle_wire::record::RECORD_BYTES;
 use raddle_wire::region::{
     Header, SLOT_BYTES, SLOT_HEADERS_OFFSET, SLOT_RECORDS, SLOTS_MAX, SLOTS_OFFSET, SlotHeader, slot_state,
 };
+use raddle_wire::report::home;
 use raddle_wire::{Record, SyncOp, Tag};
 
 /// Most records that one event takes, without its stack.
@@ -91,6 +93,33 @@ pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: u64, argument: u64) {
         write(thread, Record::new(Tag::Sync, op as u8, pc, object));
         write(thread, Record::new(Tag::Ext, 0, argument, sequence));
     }
+}
+
+/// Where the calling thread lives.
+pub fn home(thread: &Thread) {
+    let stack = thread.home.stack();
+    if reserve(thread, 2) {
+        write(thread, Record::new(Tag::Home, home::STACK as u8, stack.start as u64, stack.end as u64));
+        write(thread, Record::new(Tag::Home, home::THREAD_LOCAL as u8, 0, thread.home.pointer() as u64));
+    }
+}
+
+/// Frames written at a time, outermost ones left out.
+const FRAMES_MAX: usize = 128;
+
+/// Where the frames of the calling thread lie, which others are about to hear of.
+pub fn frames(thread: &Thread, pc: u64) {
+    if !begin(thread) {
+        return;
+    }
+    let mut written = 0;
+    each_frame(thread, pc, |place, low| {
+        if written < FRAMES_MAX && place.depth <= usize::from(u8::MAX) && reserve(thread, 2) {
+            write(thread, Record::new(Tag::Frame, place.depth as u8, place.pc, place.address));
+            write(thread, Record::new(Tag::Ext, 0, 0, low));
+            written += 1;
+        }
+    });
 }
 
 /// Text that belongs to the event just written.

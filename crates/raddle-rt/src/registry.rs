@@ -115,6 +115,19 @@ pub fn for_each(look: impl Fn(&Thread)) {
     }
 }
 
+/// Looks at threads as [`for_each`] does, until it is told that it is enough.
+pub fn for_each_until(mut is_enough: impl FnMut(&Thread) -> bool) {
+    let registry = REGISTRY.lock();
+    let mut at = registry.live;
+    // SAFETY: the list is stable under the lock.
+    while let Some(thread) = unsafe { at.as_ref() } {
+        if is_enough(thread) {
+            return;
+        }
+        at = thread.life.next.get();
+    }
+}
+
 /// Looks at every thread that runs, from a handler. Whoever holds the lock may have been interrupted by that very handler, so it is
 /// waited for only a while; without it the list may be changing, but it is always a list of valid structures.
 pub fn look(see: impl Fn(&Thread)) {

@@ -64,6 +64,9 @@ pub fn begin(thread: &'static Thread) {
     } else {
         observe::sync(thread, routine as u64, SyncOp::Start, routine, parent);
     }
+    if run::recording() {
+        record::home(thread);
+    }
     thread::refresh_enabled(thread);
 }
 

@@ -18,8 +18,9 @@ use crate::file::codec::RecordSink;
 use crate::file::meta::LocationKind;
 use crate::ids::{Addr, ContextIx, LocationIx, ObjectId, TextIx, ThreadIx};
 use crate::payload::WordReader;
-use crate::tables::{Location, Tables};
+use crate::tables::{Frame, Location, Tables};
 use raddle_wire::record::{LOW48, Record, SyncOp, Tag, access, atomic};
+use raddle_wire::report::home;
 
 /// Deepest stack that is kept; calls beyond it are counted, not kept.
 pub const STACK_DEPTH_MAX: usize = 1 << 16;
@@ -73,6 +74,16 @@ pub struct ThreadEvents {
     pub marks: Vec<Mark>,
     /// Names given to threads: recorded index, name.
     pub names: Vec<(u32, String)>,
+    /// What the thread has told about where it lives.
+    pub homes: Vec<Lives>,
+}
+
+/// A piece of what a thread tells about where it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lives {
+    OnStack { start: u64, end: u64 },
+    AtPointer(u64),
+    InFrame(Frame),
 }
 
 impl ThreadEvents {
@@ -81,6 +92,7 @@ impl ThreadEvents {
         self.others.clear();
         self.marks.clear();
         self.names.clear();
+        self.homes.clear();
     }
 
     pub fn len(&self) -> usize {
@@ -227,6 +239,18 @@ impl ThreadDecoder {
         }
     }
 
+    fn home(&mut self, record: Record) -> Option<Lives> {
+        match u32::from(record.aux()) {
+            home::STACK => {
+                let (start, end) = (self.addr(record.low48()).0, self.addr(record.word1).0);
+                Some(Lives::OnStack { start, end })
+            }
+            home::THREAD_LOCAL => Some(Lives::AtPointer(self.addr(record.word1).0)),
+            // Of a newer runtime.
+            _ => None,
+        }
+    }
+
     fn text(&mut self, record: Record) {
         let Some(unfinished) = &mut self.unfinished else {
             self.damaged += 1;
@@ -316,7 +340,19 @@ impl ThreadDecoder {
                 }
                 _ => (1 + extensions, false),
             },
-            Tag::End | Tag::Access | Tag::Pop | Tag::Push | Tag::Text | Tag::Ext => (1, false),
+            Tag::Frame => match ext(0) {
+                Some(low) => {
+                    // A frame so deep that its calls are not kept is nothing to name things after.
+                    let depth = usize::from(head.aux());
+                    if let Some(&context) = depth.checked_sub(1).and_then(|ix| self.stack.get(ix)) {
+                        let (low, address) = (self.addr(low.word1).0, self.addr(head.word1).0);
+                        out.homes.push(Lives::InFrame(Frame { context, location, low, address }));
+                    }
+                    (2, true)
+                }
+                None => (1, false),
+            },
+            Tag::End | Tag::Access | Tag::Pop | Tag::Push | Tag::Text | Tag::Ext | Tag::Home => (1, false),
         };
         self.damaged += u64::from(!understood);
         if out.len() == count && self.unfinished.is_none() {
@@ -426,12 +462,13 @@ impl RecordSink for ChunkSink<'_> {
                 | Tag::Alloc
                 | Tag::Free
                 | Tag::Lost
+                | Tag::Frame
                 | Tag::Push,
             ) => {
                 let location = self.thread.intern_location(record.low48(), self.tables);
                 word0 & !LOW48 | u64::from(location.0)
             }
-            Some(Tag::Ext | Tag::Text | Tag::Pop | Tag::End) | None => word0,
+            Some(Tag::Ext | Tag::Text | Tag::Pop | Tag::Home | Tag::End) | None => word0,
         }
     }
 
@@ -473,7 +510,8 @@ impl ChunkSink<'_> {
             Some(Tag::Text) => self.thread.text(record),
             Some(Tag::Pop) => self.thread.pop(record.word1),
             Some(Tag::Push) => self.thread.push(LocationIx(record.word0 as u32), self.tables),
-            Some(Tag::Range | Tag::Sync | Tag::Atomic | Tag::Alloc | Tag::Free | Tag::Lost) => {
+            Some(Tag::Home) => self.out.homes.extend(self.thread.home(record)),
+            Some(Tag::Range | Tag::Sync | Tag::Atomic | Tag::Alloc | Tag::Free | Tag::Lost | Tag::Frame) => {
                 self.thread.finish_text(self.tables, self.out);
                 self.scratch.pending.push(record);
             }

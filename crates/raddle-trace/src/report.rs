@@ -4,7 +4,7 @@
 //! clamped to what is there, unknown items are skipped, and what is missing stays empty.
 
 use raddle_wire::report::{
-    self as wire, count_of, dependency, kind, lock, party, small_of, tag, tag_of, text,
+    self as wire, count_of, dependency, home, kind, lock, party, small_of, tag, tag_of, text,
 };
 
 /// What kind of error it is.
@@ -120,6 +120,16 @@ pub struct RawBlock {
     pub frames: Vec<u64>,
 }
 
+/// Whose memory it is: where the thread lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawOwner {
+    pub thread: u32,
+    pub on_stack: bool,
+    pub pointer: u64,
+    /// A program counter of the function, and the frame's canonical address.
+    pub frame: Option<(u64, u64)>,
+}
+
 /// A thread of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawThread {
@@ -139,6 +149,7 @@ pub struct RawReport {
     pub bytes: u64,
     pub parties: Vec<RawParty>,
     pub block: Option<RawBlock>,
+    pub owner: Option<RawOwner>,
     pub threads: Vec<RawThread>,
 }
 
@@ -150,6 +161,7 @@ pub fn decode(words: &[u64]) -> RawReport {
         bytes: 0,
         parties: Vec::new(),
         block: None,
+        owner: None,
         threads: Vec::new(),
     };
     let mut rest = words;
@@ -184,6 +196,14 @@ pub fn decode(words: &[u64]) -> RawReport {
             tag::BLOCK => {
                 let (start, bytes) = (word(0), word(1));
                 report.block = Some(RawBlock { thread: small, start, bytes, frames: frames(2) });
+            }
+            tag::OWNER => {
+                report.owner = Some(RawOwner {
+                    thread: small,
+                    on_stack: word(0) == u64::from(home::STACK),
+                    pointer: word(1),
+                    frame: (payload.len() >= 4).then(|| (word(2), word(3))),
+                });
             }
             tag::THREAD => {
                 let name: Vec<u8> = word(1).to_le_bytes().into_iter().chain(word(2).to_le_bytes()).collect();

@@ -3,8 +3,10 @@
 //! Tables grow while events are read (a reader interns what it meets), so they are complete only when the last event
 //! has been handed out. Indices never change once given.
 
+use crate::decode::Lives;
 use crate::ids::{ContextIx, LocationIx, TextIx, ThreadIx};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Foreign locations below this are looked up in a table.
 const FOREIGN_TABLE: u32 = 1 << 20;
@@ -29,6 +31,48 @@ pub struct Thread {
     pub parent: Option<ThreadIx>,
     /// How many children it has created so far.
     pub children: u32,
+    pub home: Home,
+}
+
+/// Where a thread lives, as far as it is known: nothing, in a converted trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Home {
+    /// Lowest address of the stack, and its end; an empty range is not known.
+    pub stack: Range<u64>,
+    /// The thread pointer, from which thread-local memory is counted; 0: not known.
+    pub pointer: u64,
+    /// Frames of its calls at moments when others could learn where they are, in no order and each once.
+    pub frames: Vec<Frame>,
+}
+
+/// A call of a thread and the memory that it has on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The calls that the function is in, its own the innermost.
+    pub context: ContextIx,
+    /// Where in the function it was.
+    pub location: LocationIx,
+    pub low: u64,
+    /// Its canonical address: the end of its memory.
+    pub address: u64,
+}
+
+/// Frames that are kept of one thread.
+const FRAMES_MAX: usize = 1 << 12;
+
+impl Home {
+    /// Takes in what the thread tells.
+    pub fn learn(&mut self, told: Lives) {
+        match told {
+            Lives::OnStack { start, end } => self.stack = start..end,
+            Lives::AtPointer(pointer) => self.pointer = pointer,
+            Lives::InFrame(frame) => {
+                if self.frames.len() < FRAMES_MAX && !self.frames.contains(&frame) {
+                    self.frames.push(frame);
+                }
+            }
+        }
+    }
 }
 
 /// A mapped file of the recorded process.
@@ -71,7 +115,13 @@ impl Default for Tables {
         let mut text_index = FxHashMap::default();
         text_index.insert(String::new(), TextIx(0));
         Tables {
-            threads: vec![Thread { name: "1".into(), given_name: None, parent: None, children: 0 }],
+            threads: vec![Thread {
+                name: "1".into(),
+                given_name: None,
+                parent: None,
+                children: 0,
+                home: Home::default(),
+            }],
             modules: Vec::new(),
             locations: vec![Location::Unknown],
             pcs: FxHashMap::default(),
@@ -145,6 +195,15 @@ impl Tables {
         self.calls(ix).collect()
     }
 
+    /// Is `outer` the context, or one of those that it stands in?
+    pub fn is_within(&self, mut ix: ContextIx, outer: ContextIx) -> bool {
+        let depth = self.contexts[outer.index()].depth;
+        while self.contexts[ix.index()].depth > depth {
+            ix = self.contexts[ix.index()].parent;
+        }
+        ix == outer
+    }
+
     /// The calls of a context, innermost first, one after the other.
     pub fn calls(&self, mut ix: ContextIx) -> impl Iterator<Item = LocationIx> + '_ {
         std::iter::from_fn(move || {
@@ -180,7 +239,7 @@ impl Tables {
             // A thread whose creation was not seen: it gets a name that no spawn path can have.
             None => format!("?{}", ix.0),
         };
-        self.threads.push(Thread { name, given_name: None, parent, children: 0 });
+        self.threads.push(Thread { name, given_name: None, parent, children: 0, home: Home::default() });
         ix
     }
 

@@ -26,4 +26,4 @@ pub use record::{Record, SyncOp, Tag};
 pub use region::{Header, MessageEntry, ModuleEntry, SlotHeader};
 
 /// Version of the region layout and of the raw records. A runtime refuses a region of another version.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;

@@ -30,6 +30,11 @@
 //! | release | `Sync` with [`SyncOp::Other`] and its `Ext`, `Free` (word1: address) |
 //! | text | `Text` (aux: bytes used, 14 bytes in arg48 then word1); a run of them ends with one that has aux < 14; belongs to the event before it |
 //!
+//! Beside events, a thread tells where it lives, for names: `Home` with aux `STACK` (low48: its lowest address, word1: its end) and
+//! with aux `THREAD_LOCAL` (word1: the thread pointer), and, before it creates another thread, `Frame` for each of its calls (aux: how
+//! many calls it is deep, low48: program counter in the function, word1: canonical address of the frame) with an `Ext` (word1: its
+//! lowest address).
+//!
 //! Sequence numbers are global: they order all synchronisation events and atomics of a run, and through the marks before
 //! them allocations and releases. Plain accesses are ordered only within their thread.
 
@@ -65,6 +70,10 @@ pub enum Tag {
     Ext = 10,
     /// Accesses were not recorded here because a limit was reached; word1 says how many.
     Lost = 11,
+    /// Where the thread lives; aux is one of [`crate::report::home`].
+    Home = 12,
+    /// Where a frame of the thread lies; aux: how many calls it is deep.
+    Frame = 13,
 }
 
 impl Tag {
@@ -82,6 +91,8 @@ impl Tag {
             9 => Tag::Text,
             10 => Tag::Ext,
             11 => Tag::Lost,
+            12 => Tag::Home,
+            13 => Tag::Frame,
             _ => return None,
         })
     }

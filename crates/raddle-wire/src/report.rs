@@ -19,6 +19,7 @@
 //! | `BLOCK` | thread index | start, bytes, frames where it was allocated |
 //! | `TEXT` | one of [`text`] | bytes, the text in words |
 //! | `THREAD` | thread index | parent's index and, above 32 bits, which child it is; two words of name, frames where it was created |
+//! | `OWNER` | thread index | one of [`home`], thread pointer, and, for a known frame, a program counter in its function and its canonical address |
 //!
 //! A reader skips items whose tag it does not know.
 
@@ -69,6 +70,8 @@ pub mod tag {
     pub const DEPENDENCY: u8 = 6;
     /// A text of the program's, one of [`super::text`]: its length in bytes, then the bytes.
     pub const TEXT: u8 = 7;
+    /// Whose memory the address of the report is.
+    pub const OWNER: u8 = 8;
 }
 
 /// `small` of a text item.
@@ -77,6 +80,12 @@ pub mod text {
     pub const OPTIONS: u32 = 1;
     /// What its `__tsan_default_suppressions` returns.
     pub const SUPPRESSIONS: u32 = 2;
+}
+
+/// Which memory of a thread.
+pub mod home {
+    pub const STACK: u32 = 1;
+    pub const THREAD_LOCAL: u32 = 2;
 }
 
 pub mod kind {

@@ -82,7 +82,7 @@ impl Sampler<'_> {
         let all = vec![
             Place::Global { module: self.s(), offset: 16 },
             Place::Heap { bytes: 48, offset: 8, allocated: Some(Box::new(allocation)) },
-            Place::Stack { thread: Some(self.thread()) },
+            Place::Stack { thread: Some(self.thread()), function: Some("main".to_owned()) },
             Place::ThreadLocal { thread: Some(self.thread()) },
             Place::Thread { thread: self.thread() },
             Place::Foreign,

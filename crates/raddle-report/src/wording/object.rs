@@ -133,8 +133,8 @@ fn memory(place: &Place) -> String {
         Place::Heap { bytes, offset, .. } => {
             format!("memory {} into a {bytes}-byte heap block", crate::text::count(*offset, "byte"))
         }
-        Place::Stack { thread: Some(thread) } => format!("the stack of {}", self::thread(thread)),
-        Place::Stack { thread: None } => "a thread's stack".to_owned(),
+        Place::Stack { thread: Some(thread), .. } => format!("the stack of {}", self::thread(thread)),
+        Place::Stack { thread: None, .. } => "a thread's stack".to_owned(),
         Place::ThreadLocal { thread: Some(thread) } => {
             format!("thread-local data of {}", self::thread(thread))
         }
@@ -173,7 +173,28 @@ pub(crate) fn block(object: &Object) -> String {
 /// The whole story of memory that only its place tells: `8 bytes into a 48-byte heap block allocated by thread 1.1 at
 /// pool.c:20`.
 pub(crate) fn story(object: &Object) -> Option<String> {
-    let Place::Heap { bytes, offset, allocated } = &object.place else { return None };
+    let (bytes, offset, allocated) = match &object.place {
+        Place::Heap { bytes, offset, allocated } => (bytes, offset, allocated),
+        Place::Stack { thread: Some(owner), function: Some(function) } => {
+            let name = code(object.name.as_ref()?);
+            return Some(format!(
+                "{name} is a local variable of {} on the stack of {}",
+                code(function),
+                thread(owner)
+            ));
+        }
+        Place::ThreadLocal { thread: Some(owner) } => {
+            let name = code(object.name.as_ref()?);
+            return Some(format!("{name} is thread-local: this is the one of {}", thread(owner)));
+        }
+        Place::Stack { .. }
+        | Place::ThreadLocal { .. }
+        | Place::Global { .. }
+        | Place::Thread { .. }
+        | Place::Foreign
+        | Place::Unknown { .. }
+        | Place::Nowhere => return None,
+    };
     let mut text = match offset {
         0 => format!("the first byte of a {bytes}-byte heap block"),
         _ => format!("{} into a {bytes}-byte heap block", crate::text::count(*offset, "byte")),

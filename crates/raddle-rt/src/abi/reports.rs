@@ -13,7 +13,7 @@ use crate::thread::Thread;
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
-use raddle_wire::report::{self as wire, ReportEntry, count_of, kind, party, small_of, tag, tag_of};
+use raddle_wire::report::{self as wire, ReportEntry, count_of, home, kind, party, small_of, tag, tag_of};
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_get_current_report() -> *const c_void {
@@ -143,7 +143,7 @@ pub extern "C" fn __tsan_get_report_data(
     give(duplicates, 0);
     give(stacks, if race { 0 } else { parties });
     give(accesses, if race { parties } else { 0 });
-    give(locations, count(report, tag::BLOCK));
+    give(locations, count(report, tag::BLOCK) + count(report, tag::OWNER));
     give(mutexes, count(report, tag::LOCK));
     give(threads, count(report, tag::THREAD));
     give(unique_threads, parties);
@@ -213,18 +213,40 @@ pub extern "C" fn __tsan_get_report_loc(
     trace: *mut usize,
     room: usize,
 ) -> c_int {
-    let Some(item) = nth(report, tag::BLOCK, index) else { return 0 };
-    let &[from, size, ref frames @ ..] = item.words else { return 0 };
-    let at = nth(report, tag::KIND, 0).and_then(|item| item.words.first().copied()).unwrap_or(from);
-    give(kind, c"heap".as_ptr());
+    let Some(place) = location(report, index) else { return 0 };
+    let at = nth(report, tag::KIND, 0).and_then(|item| item.words.first().copied()).unwrap_or(place.start);
+    give(kind, place.kind.as_ptr());
     give(address, at as usize);
-    give(start, from as usize);
-    give(bytes, size as usize);
-    give(thread, item.small as c_int);
+    give(start, place.start as usize);
+    give(bytes, place.bytes as usize);
+    give(thread, place.thread as c_int);
     give(descriptor, 0);
     give(suppressable, 0);
-    give_stack(trace, room, frames);
+    give_stack(trace, room, place.frames);
     1
+}
+
+/// Which memory a report is about.
+struct Location {
+    kind: &'static core::ffi::CStr,
+    start: u64,
+    bytes: u64,
+    thread: u32,
+    frames: &'static [u64],
+}
+
+/// The n-th location of a report: a block of the heap, then a thread's own memory, of which only the owner is told.
+fn location(report: *const c_void, index: usize) -> Option<Location> {
+    if let Some(item) = nth(report, tag::BLOCK, index) {
+        let &[start, bytes, ref frames @ ..] = item.words else { return None };
+        return Some(Location { kind: c"heap", start, bytes, thread: item.small, frames });
+    }
+    let item = nth(report, tag::OWNER, index.checked_sub(count(report, tag::BLOCK) as usize)?)?;
+    let kind = match item.words.first() {
+        Some(&part) if part == u64::from(home::STACK) => c"stack",
+        _ => c"tls",
+    };
+    Some(Location { kind, start: 0, bytes: 0, thread: item.small, frames: &[] })
 }
 
 #[unsafe(no_mangle)]
@@ -234,7 +256,7 @@ pub extern "C" fn __tsan_get_report_loc_object_type(
     object_type: *mut *const c_char,
 ) -> c_int {
     give(object_type, c"".as_ptr());
-    c_int::from(nth(report, tag::BLOCK, index).is_some())
+    c_int::from(location(report, index).is_some())
 }
 
 #[unsafe(no_mangle)]

@@ -24,7 +24,8 @@ pub fn tell_from(thread: &Thread, stack: &[u64], what: u32, object: usize) {
     if let Some(state) = state::of(thread) {
         state.held.as_slice().iter().for_each(|held| writer.lock(held));
     }
-    writer.threads(&[thread.index()]);
+    let owner = writer.owner(object, thread, place);
+    writer.threads(&[thread.index(), owner]);
     report::after(writer.finish());
 }
 

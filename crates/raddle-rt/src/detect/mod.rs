@@ -18,6 +18,7 @@ pub mod marks;
 pub mod misuse;
 pub mod objects;
 pub mod order;
+mod owner;
 pub mod program;
 pub mod report;
 pub mod slots;
@@ -178,10 +179,10 @@ pub fn finish() {
 ///
 /// glibc keeps a thread's descriptor at the top of its stack, with the thread-local variables just below it.
 pub fn clear_stack(thread: &Thread) {
-    if on() && thread.access.are_enabled() && thread.detection.stack_bytes.get() != 0 {
+    if on() && thread.access.are_enabled() && thread.home.bytes() != 0 {
         // SAFETY: no arguments.
         let top = (unsafe { libc::pthread_self() } as usize + 1).next_multiple_of(4096);
-        let start = top.saturating_sub(thread.detection.stack_bytes.get());
+        let start = top.saturating_sub(thread.home.bytes());
         shadow::clear(start, top - start);
         vars::forget_range(start, top - start);
     }

@@ -6,7 +6,7 @@
 
 use super::history::{Found, Reader, Wanted};
 use super::locks::{HeldLock, frames};
-use super::{blocks, program, state, thread_table};
+use super::{blocks, owner, program, state, thread_table};
 use crate::shadow::{self, SLOT_SHIFT};
 use crate::spin::Spin;
 use crate::thread::{Busy, Thread};
@@ -132,7 +132,8 @@ pub fn race(thread: &Thread, new: &Access, old: u32, cell: usize) {
             writer.item(tag::BLOCK, block.thread, &[block.start as u64, block.bytes as u64], &block.frames);
         }
         let other = if is_found { found.thread } else { u32::MAX };
-        writer.threads(&[thread.index(), other]);
+        let owner = writer.owner(new.address, thread, new.pc);
+        writer.threads(&[thread.index(), other, owner]);
         writer.finish()
     };
     after(entry);
@@ -277,6 +278,19 @@ impl Writer {
     pub fn lock(&mut self, held: &HeldLock) {
         let mode = if held.read { wire::lock::READ } else { 0 };
         self.item(tag::LOCK, mode, &[held.object as u64], &held.frames);
+    }
+
+    /// Whose stack or thread-local memory an address is; returns the owner's number.
+    pub fn owner(&mut self, address: usize, thread: &Thread, pc: u64) -> u32 {
+        let Some(owner) = owner::find(address, thread, pc) else { return u32::MAX };
+        let mut words = [u64::from(owner.part), owner.pointer as u64, 0, 0];
+        let mut used = 2;
+        if let Some(frame) = owner.frame {
+            words[2..].copy_from_slice(&[frame.pc, frame.address]);
+            used = 4;
+        }
+        self.item(tag::OWNER, owner.thread, &words[..used], &[]);
+        owner.thread
     }
 
     /// The named threads and their ancestors.

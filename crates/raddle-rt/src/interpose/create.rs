@@ -3,7 +3,7 @@
 use crate::interpose::stack::{self, Stack};
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread, phase};
-use crate::{detect, export_with_pc, observe, real, real_fn, registry, run, threads};
+use crate::{arch, detect, export_with_pc, observe, real, real_fn, record, registry, run, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_wire::{SyncOp, step};
@@ -26,6 +26,9 @@ mod c {
     }
 }
 
+/// More than [`enter`] has on the stack, and less than the frames of the C library have that call it: nothing of the program's lies above.
+const ENTRY_FRAME_BYTES: usize = 256;
+
 /// The first code of a new thread: waits until its creator has recorded the fork.
 extern "C" fn enter(block: *mut c_void) -> *mut c_void {
     // SAFETY: the creator passed a structure, which is never unmapped; this thread owns it once the phase has changed.
@@ -35,6 +38,8 @@ extern "C" fn enter(block: *mut c_void) -> *mut c_void {
     }
     let (routine, argument) = (thread.life.routine.get(), thread.life.argument.get());
     threads::arm_end(thread);
+    // The routine's frame lies below this one, or, where it is called by a jump, in its place.
+    thread.home.settle(arch::stack_pointer() + ENTRY_FRAME_BYTES);
     threads::begin(thread);
     detect::clear_stack(thread::current());
     // SAFETY: the program passed this function to the creating call.
@@ -116,9 +121,7 @@ fn create_observed(
     let Some(block) = threads::allocate(thread.index()) else { return libc::EAGAIN };
     block.life.routine.set(routine as usize);
     block.life.argument.set(argument as usize);
-    if detect::on() {
-        block.detection.stack_bytes.set(stack_bytes(attr));
-    }
+    block.home.ask(stack_bytes(attr));
     if run::becomes_threaded() {
         thread::refresh_enabled(thread);
     }
@@ -151,6 +154,9 @@ fn create_observed(
     let index = registry::publish(block, unsafe { *handle });
     steer::add_child(thread, block);
     detect::fork(thread, block, pc);
+    if run::recording() {
+        record::frames(thread, pc);
+    }
     drop(busy);
     observe::sync(thread, pc, SyncOp::Fork, index as usize, 0);
     let running = if detached == libc::PTHREAD_CREATE_DETACHED {

@@ -15,8 +15,6 @@ pub struct Detection {
     pub ring: Cell<u32>,
     /// How often the thread's slot has started over: part of the names in its history.
     pub slot_life: Cell<u32>,
-    /// Size of the thread's stack, as its creator asked for it.
-    pub stack_bytes: Cell<usize>,
 }
 
 impl Detection {
@@ -28,7 +26,6 @@ impl Detection {
             history_segment: Cell::new(0),
             ring: Cell::new(0),
             slot_life: Cell::new(0),
-            stack_bytes: Cell::new(0),
         }
     }
 

@@ -11,6 +11,7 @@ pub mod call_stack;
 pub mod cancellation;
 pub mod detection;
 pub mod dying;
+pub mod home;
 pub mod life;
 pub mod recording;
 pub mod signals;
@@ -28,6 +29,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 use detection::Detection;
 use dying::Dying;
+use home::Home;
 use life::Life;
 use recording::RecordCursor;
 use signals::PendingSignals;
@@ -50,6 +52,7 @@ pub struct Thread {
     pub turns: Turns,
     pub cancellation: Cancellation,
     pub life: Life,
+    pub home: Home,
     pub dying: Dying,
     /// The innermost `pthread_once` routine under way, owned by `interpose::once`.
     pub once: Cell<*mut core::ffi::c_void>,
@@ -74,6 +77,7 @@ impl Thread {
             turns: Turns::idle(),
             cancellation: Cancellation::idle(),
             life: Life::idle(),
+            home: Home::idle(),
             dying: Dying::idle(),
             once: Cell::new(core::ptr::null_mut()),
         }
@@ -91,6 +95,7 @@ impl Thread {
         self.turns.clear();
         self.cancellation.clear();
         self.life.clear(parent);
+        self.home.clear();
         self.dying.clear();
         self.once.set(core::ptr::null_mut());
     }

@@ -14,7 +14,7 @@ use crate::file::chunk::NO_SEQUENCE;
 use crate::ids::ThreadIx;
 use crate::ops_beside;
 use crate::source::{EventSource, TraceError};
-use crate::tables::{Module, Tables, Thread};
+use crate::tables::{Home, Module, Tables, Thread};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -214,6 +214,10 @@ impl TraceFile {
 
     fn note_names(&mut self, cursor: &mut Cursor) -> Result<(), TraceError> {
         let image = self.index.streams[cursor.stream].image;
+        if let Some(thread) = self.threads.get(&(image, self.index.streams[cursor.stream].thread)) {
+            let home = &mut self.tables.threads[thread.index()].home;
+            cursor.buffer.homes.drain(..).for_each(|told| home.learn(told));
+        }
         for (recorded, name) in cursor.buffer.names.drain(..) {
             match self.threads.get(&(image, recorded)) {
                 Some(thread) => self.tables.threads[thread.index()].given_name = Some(printable(&name)),
@@ -369,6 +373,7 @@ fn given_threads(index: &Index, tables: &mut Tables) -> FxHashMap<(u32, u32), Th
             given_name: thread.given_name.as_deref().map(printable),
             parent: thread.parent.filter(|&parent| (parent as usize) < index.threads.len()).map(ThreadIx),
             children: thread.children,
+            home: Home::default(),
         })
         .collect();
     threads.extend((0..index.threads.len() as u32).map(|ix| ((0, ix), ThreadIx(ix))));

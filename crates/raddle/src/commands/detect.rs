@@ -11,7 +11,7 @@ use raddle_detect::registry::{ENTRIES, Entry, Settings, create, table};
 use raddle_detect::run::run as run_detectors;
 use raddle_detect::{Detector, witness};
 use raddle_findings::naming::Namer;
-use raddle_findings::{Finding, deduplicate};
+use raddle_findings::{Finding, Object, Place, deduplicate};
 use raddle_trace::open::OpenTrace;
 use raddle_trace::schedule::{RunOptions, Schedule};
 use raddle_trace::std_format::InputDialect;
@@ -151,8 +151,23 @@ pub(crate) fn detect(
         witness::complete(&mut outcome.reports, trace);
     }
     let mut findings = Vec::new();
+    let mut are_checked = false;
     for report in &outcome.reports {
-        let finding = finding(report, source.tables(), &outcome.names, &mut namer);
+        let mut finding = self::finding(report, source.tables(), &outcome.names, &mut namer);
+        let on_stack = |object: &Object| matches!(object.place, Place::Stack { thread: Some(_), .. });
+        if !are_checked && finding.objects.iter().any(on_stack) {
+            // Which variable that is, only the whole trace can tell.
+            are_checked = true;
+            let (mut again, mut batch) = (OpenTrace::open_as(path, dialect)?, Vec::new());
+            loop {
+                again.next_batch(&mut batch)?;
+                if batch.is_empty() {
+                    break;
+                }
+                namer.check_frames(source.tables(), &batch);
+            }
+            finding = self::finding(report, source.tables(), &outcome.names, &mut namer);
+        }
         let about = format!("{} {}", finding.kind.name(), finding.id);
         let schedule = trace.as_ref().and_then(|trace| {
             let mut place = |location| namer.location(&trace.tables, location);

@@ -1,13 +1,14 @@
 //! From a report in numbers to a finding.
 
 use raddle_findings::finding::Creation;
-use raddle_findings::naming::Namer;
+use raddle_findings::naming::{Call, Namer};
 use raddle_findings::object::Allocation;
 use raddle_findings::{
     Access, Action, Basis, Detail, Finding, HeldLock, Kind, Misuse, Object, Party, Place, Remark, Thread,
     What,
 };
 use raddle_trace::report::{RawLock, RawParty, RawReport, RawThread, ReportKind};
+use raddle_trace::tables::Home;
 
 pub const NAME: &str = "online";
 
@@ -69,8 +70,25 @@ fn object(report: &RawReport, namer: &mut Namer) -> Object {
             let offset = report.address.saturating_sub(block.start);
             Object { name: None, what, place: Place::Heap { bytes: block.bytes, offset, allocated } }
         }
-        None => Object { what, ..namer.data(report.address) },
+        None => Object { what, ..unallocated(report, namer) },
     }
+}
+
+/// Memory that is no block of the heap: static, or somebody's own.
+fn unallocated(report: &RawReport, namer: &mut Namer) -> Object {
+    let data = namer.data(report.address);
+    let Some(owner) = report.owner.as_ref().filter(|_| !data.is_identified()) else { return data };
+    let known = report.threads.iter().find(|thread| thread.index == owner.thread);
+    let thread = Thread {
+        path: thread_path(&report.threads, owner.thread),
+        entry: None,
+        name: known.map(|thread| thread.name.clone()).filter(|name| !name.is_empty()),
+    };
+    // The runtime has looked which part of it is meant.
+    let stack = report.address..report.address.saturating_add(u64::from(owner.on_stack));
+    let home = Home { stack, pointer: owner.pointer, frames: Vec::new() };
+    let calls: Vec<Call> = owner.frame.iter().map(|&(pc, address)| Call { pc, address }).collect();
+    namer.lived_in(&home, &calls, thread, report.address).unwrap_or(data)
 }
 
 fn party(report: &RawReport, raw: &RawParty, object: &Object, namer: &mut Namer) -> Party {
