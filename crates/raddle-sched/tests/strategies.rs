@@ -6,6 +6,7 @@ mod machine;
 use machine::model::{self, End};
 use machine::{NOTES, Plan, path_of, run};
 use raddle_sched::AnyStrategy;
+use raddle_sched::strategy::LISTED;
 use raddle_wire::region::strategy;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -230,6 +231,34 @@ fn periods_have_the_probabilities_of_their_cuts() {
     let second_first = model::periodical(&["o", "o"], 1, 14)["21"];
     assert!((second_first - 1.0 / 3.0).abs() < 1e-9, "{second_first}");
     assert!(!model::periodical(&["oo", "o"], 1, 14).contains_key("121"), "one period has no preemption");
+}
+
+/// Musuvathi and Qadeer (PLDI 2007): without preemptions a thread goes on until it ends or waits, and then any other goes; with at most c
+/// of them no run has more, and each is as likely as a twin says that enumerates where the preemptions are and who goes.
+#[test]
+#[cfg_attr(miri, ignore = "thousands of runs")]
+fn preemptions_are_bounded_and_anywhere() {
+    let (runs, steps) = (20_000, 12);
+    let number = LISTED.iter().find(|listed| listed.name == "preempt").expect("it is in the table").number;
+    for words in [&["o", "o"][..], &["oo", "o"], &["oo", "oo"]] {
+        for bound in 0..=2 {
+            let found = notes(number, [bound, steps], runs, words);
+            let expected = model::preempted(words, bound as usize, steps);
+            assert!((expected.values().sum::<f64>() - 1.0).abs() < 1e-9);
+            for (order, &probability) in &expected {
+                let count = found.get(order).copied().unwrap_or(0);
+                check_probability(&format!("{words:?}, {bound}: {order}"), count, runs, probability);
+            }
+            assert!(found.keys().all(|order| expected.contains_key(order)), "{words:?}: {found:?}");
+        }
+    }
+    // Without a preemption main creates both and waits for the first; then either goes, to its end.
+    let none = model::preempted(&["oo", "oo"], 0, steps);
+    assert_eq!(none, BTreeMap::from([("1122".to_owned(), 0.5), ("2211".to_owned(), 0.5)]));
+    let runs = 2000;
+    let locks = ["lmvu", "mluv"];
+    assert!(!notes(number, [0, 20], runs, &locks).contains_key("deadlock"), "that takes a preemption");
+    assert!(notes(number, [1, 20], runs, &locks).contains_key("deadlock"), "and one is enough");
 }
 
 /// Wolff et al. (ASPLOS 2024): an abstract schedule is kept where a run can keep it. Every pair of a load and a store that some

@@ -191,6 +191,9 @@ strategies! {
         period Period(period::Period) = number::PERIOD => period::Period::new(parameters[0], parameters[1]);
     }
     listed {
+        preempt Preempt(preempt::Preempt) = 11 "preempt" Some((2, 0)), true,
+            "at most so many preemptions, at random points; any thread goes where one cannot go on"
+            => preempt::Preempt::new(parameters[0], parameters[1]);
     }
 }
 

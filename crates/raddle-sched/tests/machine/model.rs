@@ -401,3 +401,72 @@ fn in_periods(words: &[&str], cuts: &[usize], periods: usize, ranks: [&[usize]; 
         done[next] += 1;
     }
 }
+
+/// The strategy `preempt` by its description: every choice of points among so many steps, and at each every thread that may go. For words in
+/// which nothing waits.
+pub fn preempted(words: &[&str], bound: usize, steps: u64) -> BTreeMap<String, f64> {
+    /// Where a run is: operations done (main's first), threads created, whether main is in a join that waits, who went last.
+    #[derive(Clone)]
+    struct At {
+        done: Vec<usize>,
+        created: usize,
+        joining: bool,
+        last: Option<usize>,
+        choices: u64,
+        order: String,
+    }
+    let count = words.len();
+    let ended = |at: &At, child: usize| at.done[child] == words[child - 1].len() + 2;
+    let mut all = BTreeMap::new();
+    let ways = steps.pow(bound as u32);
+    for number in 0..ways {
+        let points: Vec<u64> = (0..bound as u32).map(|nth| 1 + number / steps.pow(nth) % steps).collect();
+        let first = At {
+            done: vec![0; count + 1],
+            created: 0,
+            joining: false,
+            last: None,
+            choices: 0,
+            order: String::new(),
+        };
+        let mut todo = vec![(first, 1.0 / ways as f64)];
+        while let Some((mut at, likely)) = todo.pop() {
+            if at.joining && ended(&at, at.done[0] - count + 1) {
+                at.joining = false;
+            }
+            let mut candidates: Vec<usize> = (1..=at.created).filter(|&child| !ended(&at, child)).collect();
+            if at.done[0] < 2 * count && !at.joining {
+                candidates.insert(0, 0);
+            }
+            if candidates.is_empty() {
+                *all.entry(at.order).or_insert(0.0) += likely;
+                continue;
+            }
+            if candidates.len() > 1 {
+                at.choices += 1;
+                if let Some(last) = at.last.filter(|last| candidates.contains(last)) {
+                    let preempts = points.contains(&at.choices);
+                    candidates.retain(|&thread| (thread == last) != preempts);
+                }
+            }
+            for &next in &candidates {
+                let (mut to, likely) = (at.clone(), likely / candidates.len() as f64);
+                if next == 0 && to.done[0] >= count && !ended(&to, to.done[0] - count + 1) {
+                    // Trying is no turn.
+                    to.joining = true;
+                    todo.push((to, likely));
+                    continue;
+                }
+                if next == 0 {
+                    to.created += usize::from(to.done[0] < count);
+                } else if words[next - 1].as_bytes().get(to.done[next].wrapping_sub(1)) == Some(&b'o') {
+                    to.order += &next.to_string();
+                }
+                to.done[next] += 1;
+                to.last = Some(next);
+                todo.push((to, likely));
+            }
+        }
+    }
+    all
+}
