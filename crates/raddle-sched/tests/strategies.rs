@@ -265,6 +265,7 @@ fn preemptions_are_bounded_and_anywhere() {
 /// order of the program shows is shown by every run that is asked for it, however rare it is otherwise; `pos` alone is what is left without
 /// constraints.
 #[test]
+#[cfg_attr(miri, ignore = "thousands of runs")]
 fn reads_see_what_abstract_schedules_say() {
     let pairs = |outcome: &machine::Outcome| outcome.reads.iter().copied().collect::<BTreeSet<_>>();
     for words in [&["aA", "aA"][..], &["xxxxa", "A"], &["ab", "xAxB", "xB"], &["a", "AAA"]] {
@@ -326,7 +327,7 @@ fn arrival_does_not_matter() {
         strategy::RFF,
         strategy::PERIOD,
     ] {
-        for seed in 0..runs(200) {
+        for seed in 0..if cfg!(miri) { 1 } else { 200 } {
             for one_at_a_time in [false, true] {
                 let with = |arrivals: u64| {
                     let strategy = AnyStrategy::new(which, &[2, 30, 0, 0, 0, 0, 0, 0], &[], one_at_a_time);

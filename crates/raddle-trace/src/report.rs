@@ -3,9 +3,7 @@
 //! The format is [`raddle_wire::report`]. The words come from a program that may have gone wrong in any way: lengths are
 //! clamped to what is there, unknown items are skipped, and what is missing stays empty.
 
-use raddle_wire::report::{
-    self as wire, count_of, dependency, kind, lock, party, small_of, tag, tag_of, text,
-};
+use raddle_wire::report::{self as wire, count_of, dependency, lock, party, small_of, tag, tag_of, text};
 
 pub use raddle_wire::report::{About, Deed, ReportKind};
 
@@ -229,6 +227,7 @@ pub const FRAMES_MAX: usize = wire::FRAMES_MAX;
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use raddle_wire::report::kind;
 
     fn sample() -> Vec<u64> {
         let name = u64::from_le_bytes(*b"worker\0\0");
