@@ -109,6 +109,8 @@ macro_rules! report_kinds {
                 SignalUnsafe      SIGNAL_UNSAFE        = 12 Memory IsAt;
                 /// A signal handler has changed `errno`.
                 ErrnoSpoiled      ERRNO_SPOILED        = 13 Memory IsAt;
+            /// A condition or barrier is initialised while threads wait at it.
+            CreatedInUse      CREATED_IN_USE       = 14 Mutex  Destroys;
             }
             }
     };
