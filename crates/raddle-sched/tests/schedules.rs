@@ -345,13 +345,16 @@ fn an_open_turn_is_claimed_by_who_can_give_up() {
             assert_eq!(sched.chosen(), main, "it is somebody's turn");
             assert_eq!(sched.arrive(main, request!(step::STORE, 1), &world), Grant::Go);
             sched.finish(main, 1, &world);
+            // It would go on for its slice, and does something else.
+            sched.leave(main, &world);
             assert_eq!(sched.arrive(timed, request!(step::SEM_WAIT, 9), &world), Grant::Go);
             assert!(!sched.set_aside(timed, true, &world));
-            assert!(sched.chosen().is_nobody(), "the others run");
+            assert!(sched.chosen().is_nobody(), "the third one runs");
             if in_line {
                 // It is in line as soon as it waits, and the turn is not left open then.
                 assert_eq!(sched.arrive(ThreadIx(2), request!(step::STORE, 1), &world), Grant::Go);
             }
+            woken(sched);
             sched.claim(timed, None, &world);
             let expected = if in_line { (ThreadIx(2), vec![]) } else { (timed, vec![timed.0]) };
             assert_eq!((sched.chosen(), woken(sched)), expected);
@@ -417,19 +420,16 @@ fn a_search_sees_cycles_at_the_end() {
     let follow = AnyStrategy::new(raddle_wire::region::strategy::FOLLOW, &[0; 8], &[], false);
     with_threads(3, follow, |sched| {
         let world = World::default();
-        for thread in 0..2 {
-            let arrival = request!(step::JOIN, join_token(1 - thread));
-            assert_eq!(sched.arrive(ThreadIx(thread), arrival, &world), Grant::Wait);
-        }
+        let join = |thread: u32| join_token(1 - thread);
         assert_eq!(
             sched.arrive(ThreadIx(2), request!(step::STORE, 1), &world),
             Grant::Wait,
             "main goes first"
         );
+        assert_eq!(sched.arrive(ThreadIx(1), request!(step::JOIN, join(1)), &world), Grant::Wait);
         for thread in 0..2 {
             assert_eq!(sched.chosen(), ThreadIx(thread));
-            let arrival = request!(step::JOIN, join_token(1 - thread));
-            assert_eq!(sched.arrive(ThreadIx(thread), arrival, &world), Grant::Go);
+            assert_eq!(sched.arrive(ThreadIx(thread), request!(step::JOIN, join(thread)), &world), Grant::Go);
             sched.set_aside(ThreadIx(thread), false, &world);
             assert_eq!(sched.effects.conclusion(), None, "the third one can go");
         }

@@ -104,7 +104,8 @@ impl State {
             Some('p') => after.waits[thread] = Some(false),
             Some('q') => after.waits[thread] = None,
             Some('y') => {
-                if after.waits[thread].take() == Some(false) {
+                let woken = after.waits[thread].take();
+                if woken == Some(false) {
                     after.registers[thread] = GAVE_UP;
                 }
             }
