@@ -219,6 +219,7 @@ fn searches_reach_what_enumeration_reaches() {
 
 /// A loop that nobody ends is not followed for ever; one that somebody ends is followed no further than it must be.
 #[test]
+#[cfg_attr(miri, ignore = "thousands of rounds")]
 fn loops_that_wait_have_few_rounds() {
     let stuck = along(&["w", "b"], &[], &[]);
     assert_eq!(stuck.conclusion, Some(Conclusion::Stuck));
@@ -232,6 +233,7 @@ fn loops_that_wait_have_few_rounds() {
 
 /// Threads that wait in loops for each other's loops: each makes as many rounds as the others.
 #[test]
+#[cfg_attr(miri, ignore = "thousands of rounds")]
 fn loops_take_turns_where_all_wait() {
     let stuck = along(&["w", "w"], &[], &[]);
     assert_eq!(stuck.conclusion, Some(Conclusion::Stuck));
