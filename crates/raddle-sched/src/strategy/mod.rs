@@ -4,6 +4,19 @@
 //! [`Note`]. Nobody else looks into either. To add one: a file here with its paper and its deviations, its line in the table of
 //! [`AnyStrategy`], which is also what users are told about it, and a test of what its paper says in `tests/strategies.rs`.
 
+pub mod delay;
+pub mod follow;
+pub mod guided;
+pub mod pct;
+pub mod period;
+pub mod pos;
+pub mod preempt;
+pub mod queue;
+pub mod random;
+pub mod rff;
+pub mod round_robin;
+pub mod surw;
+
 use crate::courtesy::Yields;
 use crate::roster::ThreadIx;
 use crate::view::{Tools, View};
@@ -124,18 +137,15 @@ pub struct Listed {
     pub needs_length: bool,
 }
 
-/// The table: for each strategy its file, its variant, its type and number, and how it is made of a run's parameters, its blob, and whether
+/// The table: for each strategy its variant, its type and number, and how it is made of a run's parameters, its blob, and whether
 /// one thread runs at a time. Those in `listed` have a name and a line for users as well; the names of the others, which more has to
 /// be known about, are in `raddle_explore::strategy`.
 macro_rules! strategies {
     (
         |$parameters:ident, $blob:ident, $one_at_a_time:ident|
-        known { $($file:ident $name:ident($type:ty) = $number:path => $make:expr;)* }
-        listed { $($own_file:ident $own:ident($own_type:ty) = $own_number:literal $word:literal $parameter:expr, $needs_length:literal, $about:literal => $own_make:expr;)* }
+        known { $($name:ident($type:ty) = $number:path => $make:expr;)* }
+        listed { $($own:ident($own_type:ty) = $own_number:literal $word:literal $parameter:expr, $needs_length:literal, $about:literal => $own_make:expr;)* }
     ) => {
-        $(pub mod $file;)*
-        $(pub mod $own_file;)*
-
         /// One of the strategies. An enumeration and no `dyn`: a decision is made at every visible operation.
         pub enum AnyStrategy<'t> {
             $($name($type),)*
@@ -178,20 +188,20 @@ macro_rules! strategies {
 strategies! {
     |parameters, blob, one_at_a_time|
     known {
-        random Random(random::Random) = number::RANDOM => random::Random;
-        round_robin RoundRobin(round_robin::RoundRobin) = number::ROUND_ROBIN => round_robin::RoundRobin;
-        queue Queue(queue::Queue) = number::QUEUE => queue::Queue::new(one_at_a_time);
-        pct Pct(pct::Pct) = number::PCT => pct::Pct::new(parameters[0], parameters[1]);
-        delay Delay(delay::Delay) = number::DELAY => delay::Delay::new(parameters[0], parameters[1]);
-        pos Pos(pos::Pos) = number::POS => pos::Pos;
-        surw Surw(surw::Surw<'t>) = number::SURW => surw::Surw::new(blob);
-        guided Guided(guided::Guided<'t>) = number::GUIDED => guided::Guided::new(blob);
-        follow Follow(follow::Follow<'t>) = number::FOLLOW => follow::Follow::new(blob);
-        rff Rff(rff::Rff<'t>) = number::RFF => rff::Rff::new(blob);
-        period Period(period::Period) = number::PERIOD => period::Period::new(parameters[0], parameters[1]);
+        Random(random::Random) = number::RANDOM => random::Random;
+        RoundRobin(round_robin::RoundRobin) = number::ROUND_ROBIN => round_robin::RoundRobin;
+        Queue(queue::Queue) = number::QUEUE => queue::Queue::new(one_at_a_time);
+        Pct(pct::Pct) = number::PCT => pct::Pct::new(parameters[0], parameters[1]);
+        Delay(delay::Delay) = number::DELAY => delay::Delay::new(parameters[0], parameters[1]);
+        Pos(pos::Pos) = number::POS => pos::Pos;
+        Surw(surw::Surw<'t>) = number::SURW => surw::Surw::new(blob);
+        Guided(guided::Guided<'t>) = number::GUIDED => guided::Guided::new(blob);
+        Follow(follow::Follow<'t>) = number::FOLLOW => follow::Follow::new(blob);
+        Rff(rff::Rff<'t>) = number::RFF => rff::Rff::new(blob);
+        Period(period::Period) = number::PERIOD => period::Period::new(parameters[0], parameters[1]);
     }
     listed {
-        preempt Preempt(preempt::Preempt) = 11 "preempt" Some((2, 0)), true,
+        Preempt(preempt::Preempt) = 11 "preempt" Some((2, 0)), true,
             "at most so many preemptions, at random points; any thread goes where one cannot go on"
             => preempt::Preempt::new(parameters[0], parameters[1]);
     }
