@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod corpus;
+pub mod coverage;
 pub mod deb;
 pub mod external;
 pub mod project;

@@ -1,7 +1,7 @@
-//! Chores: set-up, test, bench, corpus, external programs, results, package. Nothing here is needed by users.
+//! Chores: set-up, test, coverage, bench, corpus, external programs, results, package. Nothing here is needed by users.
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, corpus, deb, external, results, test};
+use xtask::{bench, corpus, coverage, deb, external, results, test};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Chores of the Raddle project")]
@@ -16,6 +16,8 @@ enum Chore {
     Bench(bench::Args),
     /// Run the programs of the corpus natively and recorded, and compare.
     Corpus(corpus::Args),
+    /// Count the lines that host tests reach, and fail where they are too few.
+    Coverage(coverage::Args),
     /// Make the Debian package (needs cargo-deb).
     Deb(deb::Args),
     /// Build real programs from Debian's sources and compare native with recorded runs (opt-in).
@@ -30,6 +32,7 @@ fn main() -> std::process::ExitCode {
     let result = match Cli::parse().chore {
         Chore::Bench(args) => bench::run(&args),
         Chore::Corpus(args) => corpus::run(&args),
+        Chore::Coverage(args) => coverage::run(&args),
         Chore::Deb(args) => deb::run(&args),
         Chore::External(args) => external::run(&args),
         Chore::Results(args) => results::run(&args),

@@ -38,10 +38,7 @@ const LAYERS: &[(&str, &str)] = &[
 
 /// Uses of a higher layer that are still there.
 const UPWARD: &[(&str, &str)] = &[
-    // The assembly of hooks and exports reads the thread and jumps to what handles the call.
-    ("arch", "abi"),
-    ("arch", "crash"),
-    ("arch", "interpose"),
+    // The assembly of hooks and exports reads the thread and looks at cells.
     ("arch", "shadow"),
     ("arch", "thread"),
     // Without a C function that it needs, the runtime says so and ends the program.

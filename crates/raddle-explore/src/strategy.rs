@@ -1,7 +1,9 @@
-//! Strategies by name, with their parameters. The runtime makes the choices (`raddle-rt/src/steer/strategy/`, one file a
-//! strategy); here is what a user says and what the runtime is told.
+//! Strategies by name, with their parameters. The runtime makes the choices (`raddle-sched/src/strategy/`, one file a
+//! strategy); here is what a user says and what the runtime is told. A strategy of which nobody has to know more than its number and a
+//! parameter has no line here: it comes from the table there ([`LISTED`]).
 
 use crate::estimate::Estimate;
+use raddle_sched::strategy::{LISTED, Listed};
 use raddle_wire::region::{noise, option, steer, strategy};
 
 /// How the next thread is chosen.
@@ -27,6 +29,8 @@ pub enum Strategy {
     Period { periods: u32 },
     /// The threads run free, with sleeps and yields thrown in.
     Noise(Noise),
+    /// One of the table's, and its parameter.
+    Listed(&'static Listed, u32),
 }
 
 /// Which noise, and how much of it.
@@ -78,9 +82,14 @@ impl Default for Noise {
     }
 }
 
-/// What the command line accepts.
-pub const NAMES: [&str; 10] =
+/// Strategies that are known here.
+const NAMES: [&str; 10] =
     ["random", "round-robin", "queue", "pct", "pos", "surw", "delay", "rff", "period", "noise"];
+
+/// What the command line accepts.
+pub fn names() -> Vec<&'static str> {
+    NAMES.into_iter().chain(LISTED.iter().map(|listed| listed.name)).collect()
+}
 
 const DEPTH_DEFAULT: u32 = 3;
 const DELAYS_DEFAULT: u32 = 2;
@@ -91,7 +100,7 @@ const POINTS_MAX: u32 = 15;
 /// A strategy's name could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownStrategy {
-    #[error("there is no strategy `{0}`; choose one of {names}, or give a parameter as in `pct:3`", names = NAMES.join(", "))]
+    #[error("there is no strategy `{0}`; choose one of {names}, or give a parameter as in `pct:3`", names = names().join(", "))]
     Name(String),
     #[error("`pct:0` looks for nothing: errors have a depth of 1 at least, as in `pct:1`")]
     NoDepth,
@@ -134,7 +143,16 @@ impl std::str::FromStr for Strategy {
             ("pct", Some(0)) => Err(UnknownStrategy::NoDepth),
             ("pct", depth) => Ok(Strategy::Pct { depth: depth.unwrap_or(DEPTH_DEFAULT) }),
             ("delay", delays) => Ok(Strategy::Delay { delays: delays.unwrap_or(DELAYS_DEFAULT) }),
-            _ => Err(unknown()),
+            _ => {
+                let listed = LISTED.iter().find(|listed| listed.name == name).ok_or_else(unknown)?;
+                match (listed.parameter, parameter) {
+                    (None, None) => Ok(Strategy::Listed(listed, 0)),
+                    (Some((default, least)), given) if given.is_none_or(|number| number >= least) => {
+                        Ok(Strategy::Listed(listed, given.unwrap_or(default)))
+                    }
+                    _ => Err(unknown()),
+                }
+            }
         }
     }
 }
@@ -196,6 +214,8 @@ impl std::fmt::Display for Strategy {
             Strategy::Delay { delays } => write!(f, "delay:{delays}"),
             Strategy::Rff => f.write_str("rff"),
             Strategy::Period { periods } => write!(f, "period:{periods}"),
+            Strategy::Listed(Listed { name, parameter: None, .. }, _) => f.write_str(name),
+            Strategy::Listed(listed, parameter) => write!(f, "{}:{parameter}", listed.name),
             Strategy::Noise(noise) => {
                 let place = match (noise.before, noise.after) {
                     (true, false) => "before",
@@ -255,6 +275,10 @@ impl Strategy {
                 parameters[0] = u64::from(delays);
                 strategy::DELAY
             }
+            Strategy::Listed(listed, parameter) => {
+                parameters[0] = u64::from(parameter);
+                listed.number
+            }
             Strategy::Noise(settings) => {
                 parameters[noise::PER_MILLE] = u64::from(settings.per_mille);
                 parameters[noise::STRENGTH_US] = u64::from(settings.strength_us);
@@ -282,6 +306,7 @@ impl Strategy {
             | Strategy::Pos
             | Strategy::Delay { .. }
             | Strategy::Period { .. }
+            | Strategy::Listed(..)
             | Strategy::Noise(_) => Vec::new(),
         }
     }
@@ -305,16 +330,23 @@ impl Strategy {
             | Strategy::Surw
             | Strategy::Rff
             | Strategy::Period { .. }
+            | Strategy::Listed(..)
             | Strategy::Noise(_) => None,
         }
     }
 
     /// Does the strategy have to know how long a run is, or who does what in it?
     pub fn needs_estimate(self) -> bool {
-        matches!(
-            self,
-            Strategy::Pct { .. } | Strategy::Delay { .. } | Strategy::Period { .. } | Strategy::Surw
-        )
+        match self {
+            Strategy::Pct { .. } | Strategy::Delay { .. } | Strategy::Period { .. } | Strategy::Surw => true,
+            Strategy::Listed(listed, _) => listed.needs_length,
+            Strategy::Random
+            | Strategy::RoundRobin
+            | Strategy::Queue
+            | Strategy::Pos
+            | Strategy::Rff
+            | Strategy::Noise(_) => false,
+        }
     }
 
     /// Does the strategy recognise objects by their addresses?
@@ -386,9 +418,21 @@ mod tests {
 
     #[test]
     fn every_name_is_a_strategy() {
-        for name in NAMES {
+        for name in names() {
             let strategy: Strategy = name.parse().unwrap();
             assert!(strategy.to_string().starts_with(name));
         }
+        // No two strategies have one number, and those of the table are described.
+        let mut numbers: Vec<u32> = names()
+            .into_iter()
+            .filter(|&name| name != "noise")
+            .map(|name| name.parse::<Strategy>().unwrap().encode(1).0)
+            .chain([strategy::GUIDED, strategy::FOLLOW])
+            .collect();
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count, "{numbers:?}");
+        assert!(LISTED.iter().all(|listed| listed.about.len() > 10));
     }
 }

@@ -6,6 +6,7 @@ use crate::basis::{Basis, Ended, Grade};
 use crate::id;
 use crate::kind::Kind;
 use crate::object::Object;
+use raddle_wire::report::ReportKind;
 use serde::{Deserialize, Serialize};
 
 /// A thread, called the same in every command.
@@ -92,25 +93,37 @@ impl Party {
     }
 }
 
-/// A misuse of a primitive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Misuse {
-    UnlockNotHeld,
-    ReadUnlockNotHeld,
-    DoubleLock,
-    DestroyedHeld,
-    /// A thread ends and holds the lock.
-    EndedHolding,
-    /// It is no lock: never initialised, or destroyed.
-    InvalidObject,
-    /// A signal handler calls a function that is not made for it.
-    SignalUnsafe,
-    /// A signal handler changes `errno` under the code that it interrupts.
-    ErrnoSpoiled,
-    /// The runtime reports something that this version does not know, by number.
-    Unknown(u32),
+macro_rules! misuses {
+    (
+        others { $($_others:tt)* }
+        misuses { $($(#[$meta:meta])* $name:ident $_constant:ident = $_number:literal $_about:ident $_deed:ident;)* }
+    ) => {
+        /// A misuse of a primitive.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Misuse {
+            $($(#[$meta])* $name,)*
+            /// The runtime reports something that this version does not know, by number.
+            Unknown(u32),
+        }
+
+        impl Misuse {
+            /// All that are known.
+            pub const ALL: &[Misuse] = &[$(Misuse::$name),*];
+
+            /// Which misuse a report tells of; none: it tells of something else.
+            pub fn of(kind: ReportKind) -> Option<Misuse> {
+                match kind {
+                    $(ReportKind::$name => Some(Misuse::$name),)*
+                    ReportKind::Unknown(number) => Some(Misuse::Unknown(number)),
+                    _ => None,
+                }
+            }
+        }
+    };
 }
+
+raddle_wire::report_kinds!(misuses);
 
 /// A failed assertion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -319,3 +319,27 @@ fn a_place_that_was_taken_meanwhile_is_looked_at_again() {
     race::put(&clock, &cell, own, &mut look, || 0);
     assert_eq!((0..ENTRIES).filter(|&place| cell.entry(place) != 0).count(), 1);
 }
+
+/// Memory that was released: every later access to a byte of it races, whatever its thread knows and whatever it does; but where there is
+/// somebody's access to name, that one is named.
+#[test]
+fn released_memory_races_with_everything() {
+    for case in 0..cases(2000) {
+        let mut random = Random(case);
+        let cell = cell_of(&mut random);
+        let release = Segment { slot: 1, epoch: 3 }.name() | [0xff, 0x0f][random.below(2)];
+        race::release_all(&cell, release);
+        let mut clock = Box::new(Clock::EMPTY);
+        let knows_release = random.chance(2);
+        (clock.times[1], clock.times[2]) = (if knows_release { 3 } else { 2 }, 5);
+        let mask = [0xff, 0x0f, 0xf0, 0x80][random.below(4)];
+        let new = Segment { slot: 2, epoch: 5 }.name() | mask | [0, READ][random.below(2)];
+        let look = race::look(&clock, &cell, new, || 0);
+        let touches = mask & release & 0xff != 0;
+        assert_eq!(look.race != 0, touches, "case {case}");
+        if touches {
+            let expected = if knows_release { cell::RELEASED } else { 1 };
+            assert_eq!(slot_of(look.race), expected, "case {case}");
+        }
+    }
+}

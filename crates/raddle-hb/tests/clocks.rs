@@ -6,7 +6,8 @@
 mod common;
 
 use common::{Heap, Random, cases};
-use raddle_hb::{Clock, Domain, Epoch, ObjectClock, SLOTS};
+use raddle_hb::spin::Spin;
+use raddle_hb::{Clock, Domain, Epoch, Location, ObjectClock, SLOTS};
 use std::collections::BTreeMap;
 
 type Map = BTreeMap<u8, Epoch>;
@@ -202,4 +203,88 @@ fn blocks_go_round() {
         object.clear(&domain);
     }
     domain.reset_after_fork();
+}
+
+/// A barrier: who leaves a round knows what was passed on in the rounds up to it, and nothing of the round that gathers already. The twin
+/// keeps a map for each round.
+#[test]
+fn generations_are_kept_apart() {
+    const PARTIES: usize = 3;
+    let domain = &Domain::<Heap>::new();
+    domain.generations.widen(PARTIES as u8);
+    for case in 0..cases(500) {
+        let mut random = Random(case);
+        let mut barrier = Location::NONE;
+        let mut clocks: Vec<Clock> = (0..PARTIES).map(|_| Clock::EMPTY).collect();
+        let mut maps = vec![Map::new(); PARTIES];
+        let (mut gathers, mut complete) = (Map::new(), Map::new());
+        let mut inside = [false; PARTIES];
+        for step in 0..30 {
+            let me = random.below(PARTIES);
+            let slot = me as u8 + 1;
+            if random.chance(2) {
+                let epoch = maps[me].get(&slot).copied().unwrap_or(0) + 1;
+                clocks[me].set(&domain.generations, slot, epoch);
+                maps[me].insert(slot, epoch);
+            }
+            if inside[me] {
+                // It may leave late, when others have entered the next round; never when that is complete.
+                barrier.acquire_generation(domain, &mut clocks[me]);
+                join(&mut maps[me], &complete);
+            } else {
+                barrier.release(domain, &mut clocks[me]);
+                join(&mut gathers, &maps[me]);
+            }
+            inside[me] = !inside[me];
+            if inside.iter().all(|&inside| inside) {
+                barrier.complete_generation(domain);
+                complete = std::mem::take(&mut gathers);
+            }
+            for (clock, map) in clocks.iter_mut().zip(&maps) {
+                clock.refresh(&domain.generations);
+                for slot in 1..=PARTIES as u8 {
+                    let right = map.get(&slot).copied().unwrap_or(0);
+                    assert_eq!(
+                        clock.times[usize::from(slot)],
+                        right,
+                        "case {case}, step {step}, slot {slot}"
+                    );
+                }
+            }
+        }
+        barrier.clear(domain);
+    }
+}
+
+/// The lock for tables lets one in at a time, and says when it would have to wait.
+#[test]
+fn a_spin_lock_lets_one_in() {
+    let rounds = if cfg!(miri) { 20 } else { 2000 };
+    let spin: Spin<u64, Heap> = Spin::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for round in 0..rounds {
+                    let mut guard = match round % 2 {
+                        0 => spin.lock(),
+                        _ => match spin.try_lock() {
+                            Some(guard) => guard,
+                            None => spin.lock(),
+                        },
+                    };
+                    // Two steps, so that somebody else inside would be noticed.
+                    let before = *guard;
+                    std::hint::black_box(&before);
+                    *guard = before + 1;
+                }
+            });
+        }
+    });
+    let guard = spin.lock();
+    assert_eq!(*guard, 3 * rounds);
+    assert!(spin.try_lock().is_none());
+    // In a child process nobody holds it.
+    spin.reset_after_fork();
+    assert!(spin.try_lock().is_some());
+    drop(guard);
 }

@@ -82,7 +82,7 @@ fn slots_are_used_again_without_inventing_races() {
         let (mut table, generations) = (SlotTable::default(), Generations::new());
         let mut threads: Vec<Option<Thread>> = Vec::new();
         let mut memory = Memory::default();
-        for _ in 0..1200 {
+        for _ in 0..if cfg!(miri) { 900 } else { 1200 } {
             let living: Vec<usize> = (0..threads.len()).filter(|&ix| threads[ix].is_some()).collect();
             match random.below(5) {
                 // A new thread, which knows what some other one knows, or nothing.

@@ -1,29 +1,13 @@
-//! Random runs against enumeration, replay of schedules, stop points, and everything that a thread can wait for.
+//! Random runs against enumeration, and everything that a thread can wait for.
 
 mod machine;
 
+use machine::hand::{World, round_robin, seeded_threads, with_threads, woken};
 use machine::model::{self, End};
-use machine::{Plan, Room, VARIABLES, run, schedule};
-use raddle_sched::{
-    AnyStrategy, Arrival, Conclusion, Entry, Grant, Outside, ParkedAccess, Phase, Random, Replay, Request,
-    Sched, Settings, ThreadIx, join_token,
-};
+use machine::{Plan, run};
+use raddle_sched::{AnyStrategy, Conclusion, Grant, Phase, Random, Sched, ThreadIx, join_token};
 use raddle_wire::step;
 use std::collections::BTreeSet;
-
-fn random_words(random: &mut Random) -> Vec<String> {
-    let threads = 2 + random.below(2);
-    let most = if threads == 2 { 4 } else { 2 };
-    (0..threads)
-        .map(|_| {
-            let letters = 1 + random.below(most);
-            let body: String = (0..letters).map(|_| b"abAB"[random.below(4)] as char).collect();
-            let all = [("", ""), ("", ""), ("l", "u"), ("m", "v"), ("lm", "vu"), ("ml", "uv")];
-            let (open, close) = all[random.below(6)];
-            format!("{open}{body}{close}")
-        })
-        .collect()
-}
 
 /// Random schedules reach exactly what enumeration reaches.
 #[test]
@@ -33,7 +17,7 @@ fn random_runs_reach_what_enumeration_reaches() {
         [vec!["aA", "aA"], vec!["aB", "bA"], vec!["lmvu", "mluv"], vec!["laAmbBvu", "mcv"], vec!["aA"; 3]];
     let fixed = fixed.iter().map(|words| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
     let made: Vec<Vec<String>> =
-        (0..if cfg!(miri) { 1 } else { 60 }).map(|_| random_words(&mut random)).collect();
+        (0..if cfg!(miri) { 1 } else { 60 }).map(|_| model::random_words(&mut random)).collect();
     for words in fixed.chain(made) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let expected = model::outcomes(&words);
@@ -48,192 +32,6 @@ fn random_runs_reach_what_enumeration_reaches() {
         assert!(found.is_subset(&expected), "{words:?}: {found:?} beyond {expected:?}");
         assert!(cfg!(miri) || found == expected, "{words:?}: {found:?} of {expected:?}");
     }
-}
-
-/// A run's turns as a schedule make the run again, under any seed and any order of arrival.
-#[test]
-fn schedules_are_followed() {
-    let mut random = Random::new(11);
-    for seed in 0..if cfg!(miri) { 5 } else { 2000 } {
-        let words = random_words(&mut random);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let first = run(&words, Plan::new(seed, AnyStrategy::RANDOM));
-        if first.end == Some(End::Deadlock) {
-            continue;
-        }
-        let blob = schedule(words.len() + 1, &first.turns, &[]);
-        for one_at_a_time in [false, true] {
-            let plan = Plan::new(seed + 1, AnyStrategy::RANDOM);
-            let again = run(&words, Plan { schedule: Some(&blob), one_at_a_time, ..plan });
-            assert_eq!((again.hash, &again.turns), (first.hash, &first.turns), "seed {seed}, {words:?}");
-            assert_eq!(again.end, first.end);
-        }
-    }
-}
-
-/// After the last step of a schedule the strategy goes on.
-#[test]
-fn a_part_of_a_schedule_is_a_beginning() {
-    for seed in 0..20 {
-        let words = ["aAo", "bBo"];
-        let first = run(&words, Plan::new(seed, AnyStrategy::RANDOM));
-        let part = &first.turns[..first.turns.len() / 2];
-        let blob = schedule(3, part, &[]);
-        let again = run(&words, Plan { schedule: Some(&blob), ..Plan::new(seed, AnyStrategy::RANDOM) });
-        assert_eq!(&again.turns[..part.len()], part);
-        assert!(matches!(again.end, Some(End::Prints(_))));
-    }
-}
-
-/// A schedule that the program cannot follow ends the run, and says where.
-#[test]
-fn divergence_is_told() {
-    let words = ["aA", "bB"];
-    let first = run(&words, Plan::new(3, AnyStrategy::RANDOM));
-    for at in 0..first.turns.len() {
-        let mut turns = first.turns.clone();
-        turns[at].kind = step::CUSTOM;
-        let blob = schedule(3, &turns, &[]);
-        let again = run(&words, Plan { schedule: Some(&blob), ..Plan::new(3, AnyStrategy::RANDOM) });
-        let Some(Conclusion::Diverged { thread, expected }) = again.conclusion else {
-            panic!("turn {at}: {:?}", again.conclusion)
-        };
-        assert_eq!((thread.at(), expected), (usize::from(turns[at].thread), Some(turns[at])));
-        assert_eq!(again.turns, first.turns[..at]);
-    }
-    // The schedule says that the second lock completes, and it would block.
-    let lock = |thread, ordinal| step::StepWord { thread, kind: step::LOCK, failed: false, ordinal };
-    let mut turns = first.turns.iter().copied().filter(|turn| turn.thread == 0).take(2).collect::<Vec<_>>();
-    let start = |thread| step::StepWord { thread, kind: step::START, failed: false, ordinal: 1 };
-    turns.extend([start(1), start(2), lock(1, 2), lock(2, 2)]);
-    let blob = schedule(3, &turns, &[]);
-    let again = run(&["lu", "lu"], Plan { schedule: Some(&blob), ..Plan::new(3, AnyStrategy::RANDOM) });
-    assert_eq!(
-        again.conclusion,
-        Some(Conclusion::Diverged { thread: ThreadIx(2), expected: Some(lock(2, 2)) })
-    );
-}
-
-/// Two threads stand before their conflicting atomics at one moment: what the stop points were for.
-#[test]
-fn stop_points_park_both() {
-    let words = ["aA", "bA"];
-    let first = run(&words, Plan::new(3, AnyStrategy::RANDOM));
-    // Everything but the two stores and what comes after them.
-    let turns: Vec<_> = first
-        .turns
-        .iter()
-        .copied()
-        .filter(|turn| turn.thread != 0 && turn.ordinal <= 2 || turn.kind == step::FORK)
-        .collect();
-    let stops = [(1, 2, VARIABLES), (2, 2, VARIABLES)];
-    let blob = schedule(3, &turns, &stops);
-    let again = run(&words, Plan { schedule: Some(&blob), ..Plan::new(3, AnyStrategy::RANDOM) });
-    assert_eq!(again.conclusion, Some(Conclusion::Parked));
-    // A thread that comes past its stop point has diverged.
-    let blob = schedule(3, &turns, &[(1, 2, VARIABLES + 3), (2, 2, VARIABLES)]);
-    let again = run(&words, Plan { schedule: Some(&blob), ..Plan::new(3, AnyStrategy::RANDOM) });
-    assert_eq!(again.conclusion, Some(Conclusion::Diverged { thread: ThreadIx(1), expected: None }));
-}
-
-/// Blobs whose counts lie are refused, whatever they are.
-#[test]
-fn damaged_schedules_are_refused() {
-    let mut random = Random::new(5);
-    let whole = schedule(2, &[], &[(0, 1, 5)]);
-    assert!(Replay::load(&whole, |_| 0, |_| {}).is_ok());
-    for cut in 0..whole.len() {
-        assert!(Replay::load(&whole[..cut], |_| 0, |_| {}).is_err(), "cut at {cut}");
-    }
-    for _ in 0..if cfg!(miri) { 100 } else { 20_000 } {
-        let mut blob: Vec<u64> = (0..random.below(40)).map(|_| random.draw() % 6).collect();
-        if random.below(4) == 0 && !blob.is_empty() {
-            let at = random.below(blob.len());
-            blob[at] = random.draw();
-        }
-        let mut sites = 0;
-        if let Ok(mut replay) = Replay::load(&blob, |module| module as usize, |_| sites += 1) {
-            while let Some((words, bytes)) = replay.next_payload() {
-                assert!(words.len() * 8 >= bytes);
-            }
-        }
-    }
-}
-
-/// A world in which everything can be set.
-#[derive(Default)]
-struct World {
-    asleep: Vec<u32>,
-    signals: bool,
-    asks: bool,
-    due: bool,
-    ends_waiting: bool,
-}
-
-impl Outside for World {
-    fn is_asleep(&self, ix: ThreadIx, _: &Entry) -> bool {
-        self.asleep.contains(&ix.0)
-    }
-    fn mutex_holder(&self, _: usize) -> u32 {
-        0
-    }
-    fn cancel_is_due(&self, _: ThreadIx, _: u8) -> bool {
-        self.due
-    }
-    fn cancel_ends_waiting(&self, _: ThreadIx, _: u8) -> bool {
-        self.ends_waiting
-    }
-    fn expects_signal(&self) -> bool {
-        self.signals
-    }
-    fn asks_sleepers(&self) -> bool {
-        self.asks
-    }
-}
-
-/// What arrives. Whether its thread yields is looked at by nobody, unless a variable is given.
-macro_rules! request {
-    ($kind:expr, $object:expr) => {
-        request!($kind, $object, false)
-    };
-    ($kind:expr, $object:expr, $yields:expr) => {
-        Arrival {
-            request: Request { kind: $kind, object: $object, pc: 0 },
-            steps: 0,
-            detail: raddle_sched::Detail::NONE,
-            yields: &mut $yields,
-        }
-    };
-}
-
-/// Some threads that all exist, under a strategy.
-fn with_threads(count: usize, strategy: AnyStrategy<'static>, each: impl FnOnce(&mut Sched<'_>)) {
-    seeded_threads(count, 1, strategy, each);
-}
-
-fn seeded_threads(
-    count: usize,
-    seed: u64,
-    strategy: AnyStrategy<'static>,
-    each: impl FnOnce(&mut Sched<'_>),
-) {
-    let mut room = Room::new(count);
-    let mut sched = Sched::idle();
-    let settings = Settings { seed, strategy, one_at_a_time: false };
-    sched.start(room.tables(), settings);
-    for thread in 0..count {
-        sched.register(thread as u32, thread as u64 + 1).expect("there is room");
-    }
-    each(&mut sched);
-}
-
-/// Who was woken.
-fn woken(sched: &mut Sched<'_>) -> Vec<u32> {
-    sched.effects.take_wakes().map(|ix| ix.0).collect()
-}
-
-fn round_robin() -> AnyStrategy<'static> {
-    AnyStrategy::new(raddle_wire::region::strategy::ROUND_ROBIN, &[0; 8], &[], false)
 }
 
 const CONDITION: usize = 0x500;
@@ -505,44 +303,6 @@ fn there_is_an_end_of_room() {
     });
 }
 
-/// A plain access at a stop point parks its thread.
-#[test]
-fn accesses_park() {
-    let blob = schedule(2, &[], &[(0, 0, 0x700)]);
-    let mut room = Room::new(2);
-    let mut sched = Sched::idle();
-    sched.replay = Replay::load(&blob, |_| 0, |_| {}).unwrap();
-    sched.start(room.tables(), Settings { seed: 1, strategy: round_robin(), one_at_a_time: false });
-    let main = sched.register(0, machine::path_of(0)).unwrap();
-    assert_eq!(sched.roster[main].stops, 1);
-    let access = |address| ParkedAccess { pc: 1, address, bytes: 4, aux: 0 };
-    assert!(!sched.access(main, 0, access(0x704)));
-    assert!(!sched.access(main, 1, access(0x6fe)), "one operation too late");
-    assert!(sched.access(main, 0, access(0x6fe)));
-    assert_eq!(sched.effects.conclusion(), Some(Conclusion::Parked));
-}
-
-/// With one thread at a time, a thread that parks lets the next one begin: nobody else would wake it.
-#[test]
-fn who_parks_lets_the_next_one_begin() {
-    let next = step::StepWord { thread: 1, kind: step::START, failed: false, ordinal: 1 };
-    let blob = schedule(2, &[next], &[(0, 0, 0x700)]);
-    let mut room = Room::new(2);
-    let mut sched = Sched::idle();
-    sched.replay = Replay::load(&blob, |_| 0, |_| {}).unwrap();
-    sched.start(room.tables(), Settings { seed: 1, strategy: round_robin(), one_at_a_time: true });
-    let main = sched.register(0, machine::path_of(0)).unwrap();
-    let other = sched.register(1, machine::path_of(1)).unwrap();
-    assert_eq!(sched.arrive(other, request!(step::START, 0), &World::default()), Grant::Wait, "main runs");
-    assert!(woken(&mut sched).is_empty());
-    assert!(sched.access(main, 0, ParkedAccess { pc: 1, address: 0x700, bytes: 4, aux: 0 }));
-    assert_eq!(sched.effects.conclusion(), None, "a step is left");
-    assert_eq!(woken(&mut sched), [other.0]);
-    assert_eq!(sched.arrive(other, request!(step::START, 0), &World::default()), Grant::Go);
-    sched.finish(other, 1, &World::default());
-    assert_eq!(sched.effects.conclusion(), Some(Conclusion::Parked));
-}
-
 /// A turn that is written down before it is finished, at the beginning of an access or in a crash, counts once.
 #[test]
 fn a_turn_is_noted_once() {
@@ -571,4 +331,131 @@ fn a_turn_is_noted_once() {
         assert_eq!(sched.note_crash(ThreadIx(0)), None);
     });
     assert_eq!((access, crash), (plain, plain));
+}
+
+/// A thread with a time limit takes a turn that lies open where nobody is in line, and only there.
+#[test]
+fn an_open_turn_is_claimed_by_who_can_give_up() {
+    let queue = || AnyStrategy::new(raddle_wire::region::strategy::QUEUE, &[0; 8], &[], false);
+    for in_line in [false, true] {
+        with_threads(3, queue(), |sched| {
+            let world = World::default();
+            let (main, timed) = (ThreadIx(0), ThreadIx(1));
+            sched.claim(timed, None, &world);
+            assert_eq!(sched.chosen(), main, "it is somebody's turn");
+            assert_eq!(sched.arrive(main, request!(step::STORE, 1), &world), Grant::Go);
+            sched.finish(main, 1, &world);
+            // It would go on for its slice, and does something else.
+            sched.leave(main, &world);
+            assert_eq!(sched.arrive(timed, request!(step::SEM_WAIT, 9), &world), Grant::Go);
+            assert!(!sched.set_aside(timed, true, &world));
+            assert!(sched.chosen().is_nobody(), "the third one runs");
+            if in_line {
+                // It is in line as soon as it waits, and the turn is not left open then.
+                assert_eq!(sched.arrive(ThreadIx(2), request!(step::STORE, 1), &world), Grant::Go);
+            }
+            woken(sched);
+            sched.claim(timed, None, &world);
+            let expected = if in_line { (ThreadIx(2), vec![]) } else { (timed, vec![timed.0]) };
+            assert_eq!((sched.chosen(), woken(sched)), expected);
+        });
+    }
+}
+
+/// When everybody has yielded a new round begins, and nobody is passed over for ever.
+#[test]
+fn a_round_of_yields_begins_anew() {
+    with_threads(2, round_robin(), |sched| {
+        let world = World::default();
+        for _ in 0..4 {
+            for me in [ThreadIx(0), ThreadIx(1)] {
+                let other = ThreadIx(1 - me.0);
+                assert_eq!(sched.chosen(), me);
+                // It is taken at its word, the other one goes first and yields as well: then this one goes.
+                let mut yields = true;
+                assert_eq!(sched.arrive(me, request!(step::STORE, 1, yields), &world), Grant::Wait);
+                assert!(sched.roster[me].has_yielded() && !yields);
+                let mut yields = true;
+                assert_eq!(sched.arrive(other, request!(step::STORE, 1, yields), &world), Grant::Wait);
+                assert!(sched.roster[other].has_yielded() && !sched.roster[me].has_yielded());
+                assert_eq!(woken(sched), [me.0]);
+                assert_eq!(sched.arrive(me, request!(step::STORE, 1), &world), Grant::Go);
+                sched.finish(me, 1, &world);
+            }
+        }
+    });
+}
+
+/// What an operation left as it was is no news for a loop: under `follow` an exchange that changes nothing is a round of it.
+#[test]
+fn changing_nothing_is_waiting() {
+    let follow = || AnyStrategy::new(raddle_wire::region::strategy::FOLLOW, &[0; 8], &[], false);
+    for unchanged in [true, false] {
+        with_threads(1, follow(), |sched| {
+            let world = World::default();
+            assert!(sched.is_exhaustive() && !sched.one_at_a_time());
+            let mut rounds = 0;
+            while rounds < 3000 && sched.arrive(ThreadIx(0), request!(step::RMW, 1), &world) == Grant::Go {
+                let news = sched.take_news(ThreadIx(0)).expect("it has come to something");
+                assert_eq!(news.word() as u8, step::RMW);
+                assert_eq!(sched.take_news(ThreadIx(0)), None);
+                if unchanged {
+                    sched.note_unchanged(ThreadIx(0));
+                    assert!(sched.roster[ThreadIx(0)].is_unchanged());
+                }
+                rounds += 1;
+                sched.finish(ThreadIx(0), rounds, &world);
+                assert!(!sched.roster[ThreadIx(0)].is_unchanged());
+                woken(sched);
+            }
+            assert_eq!(sched.effects.conclusion(), unchanged.then_some(Conclusion::Stuck));
+            assert_eq!(rounds == 3000, !unchanged, "{rounds} rounds");
+        });
+    }
+}
+
+/// A search counts a cycle of waiting threads as one when nobody else can go, whoever found it.
+#[test]
+fn a_search_sees_cycles_at_the_end() {
+    let follow = AnyStrategy::new(raddle_wire::region::strategy::FOLLOW, &[0; 8], &[], false);
+    with_threads(3, follow, |sched| {
+        let world = World::default();
+        let join = |thread: u32| join_token(1 - thread);
+        assert_eq!(
+            sched.arrive(ThreadIx(2), request!(step::STORE, 1), &world),
+            Grant::Wait,
+            "main goes first"
+        );
+        assert_eq!(sched.arrive(ThreadIx(1), request!(step::JOIN, join(1)), &world), Grant::Wait);
+        for thread in 0..2 {
+            assert_eq!(sched.chosen(), ThreadIx(thread));
+            assert_eq!(sched.arrive(ThreadIx(thread), request!(step::JOIN, join(thread)), &world), Grant::Go);
+            sched.set_aside(ThreadIx(thread), false, &world);
+            assert_eq!(sched.effects.conclusion(), None, "the third one can go");
+        }
+        assert_eq!(sched.arrive(ThreadIx(2), request!(step::STORE, 1), &world), Grant::Go);
+        sched.end(ThreadIx(2));
+        sched.finish(ThreadIx(2), 1, &world);
+        assert_eq!(sched.effects.conclusion(), Some(Conclusion::Deadlock { on_cycle: true }));
+    });
+}
+
+/// What is shown of a run's progress are its choices, and arrivals have an order.
+#[test]
+fn choices_are_counted() {
+    let outcome = run(&["o"], Plan::new(1, AnyStrategy::RANDOM));
+    assert!(outcome.decisions > 0);
+    with_threads(2, AnyStrategy::RANDOM, |sched| {
+        let world = World::default();
+        let me = sched.chosen();
+        assert_eq!(sched.steps_shown(), 0);
+        assert_eq!(sched.arrive(ThreadIx(1), request!(step::STORE, 1), &world), Grant::Wait);
+        assert_eq!(sched.arrive(me, request!(step::STORE, 1), &world), Grant::Go);
+        assert!(sched.roster[ThreadIx(1)].ticket() < sched.roster[me].ticket());
+        sched.finish(me, 1, &world);
+        assert_eq!(sched.steps_shown(), 1);
+        assert!(!sched.may_lie_open() && sched.patience(ThreadIx(1), 0).is_none());
+        sched.barrier_init(0x600, 2);
+        assert_eq!(sched.barrier_count(0x600), 2);
+    });
 }

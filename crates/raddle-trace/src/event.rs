@@ -317,61 +317,24 @@ macro_rules! ops_about {
 /// A pattern: all events but those about one kind of object.
 #[macro_export]
 macro_rules! ops_beside {
-    (Thread) => {
-        $crate::ops_about!(
-            Memory, Nothing, Lock, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal, Channel,
-            Life
-        )
+    // Goes through all kinds, leaves out the one that is named and keeps the others.
+    (@$beside:ident [$($kept:ident)*]) => { $crate::ops_about!($($kept),*) };
+    (@Thread [$($kept:ident)*] Thread $($rest:ident)*) => { $crate::ops_beside!(@Thread [$($kept)*] $($rest)*) };
+    (@Lock [$($kept:ident)*] Lock $($rest:ident)*) => { $crate::ops_beside!(@Lock [$($kept)*] $($rest)*) };
+    (@Condition [$($kept:ident)*] Condition $($rest:ident)*) => { $crate::ops_beside!(@Condition [$($kept)*] $($rest)*) };
+    (@Barrier [$($kept:ident)*] Barrier $($rest:ident)*) => { $crate::ops_beside!(@Barrier [$($kept)*] $($rest)*) };
+    (@Semaphore [$($kept:ident)*] Semaphore $($rest:ident)*) => { $crate::ops_beside!(@Semaphore [$($kept)*] $($rest)*) };
+    (@Once [$($kept:ident)*] Once $($rest:ident)*) => { $crate::ops_beside!(@Once [$($kept)*] $($rest)*) };
+    (@Futex [$($kept:ident)*] Futex $($rest:ident)*) => { $crate::ops_beside!(@Futex [$($kept)*] $($rest)*) };
+    (@Annotated [$($kept:ident)*] Annotated $($rest:ident)*) => { $crate::ops_beside!(@Annotated [$($kept)*] $($rest)*) };
+    (@Signal [$($kept:ident)*] Signal $($rest:ident)*) => { $crate::ops_beside!(@Signal [$($kept)*] $($rest)*) };
+    (@Channel [$($kept:ident)*] Channel $($rest:ident)*) => { $crate::ops_beside!(@Channel [$($kept)*] $($rest)*) };
+    (@$beside:ident [$($kept:ident)*] $next:ident $($rest:ident)*) => {
+        $crate::ops_beside!(@$beside [$($kept)* $next] $($rest)*)
     };
-    (Lock) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal, Channel,
-            Life
-        )
-    };
-    (Condition) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Barrier, Semaphore, Once, Futex, Annotated, Signal, Channel, Life
-        )
-    };
-    (Barrier) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Condition, Semaphore, Once, Futex, Annotated, Signal, Channel,
-            Life
-        )
-    };
-    (Semaphore) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Condition, Barrier, Once, Futex, Annotated, Signal, Channel, Life
-        )
-    };
-    (Once) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Condition, Barrier, Semaphore, Futex, Annotated, Signal, Channel,
-            Life
-        )
-    };
-    (Futex) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Condition, Barrier, Semaphore, Once, Annotated, Signal, Channel,
-            Life
-        )
-    };
-    (Annotated) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Condition, Barrier, Semaphore, Once, Futex, Signal, Channel, Life
-        )
-    };
-    (Signal) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Condition, Barrier, Semaphore, Once, Futex, Annotated, Channel,
-            Life
-        )
-    };
-    (Channel) => {
-        $crate::ops_about!(
-            Memory, Nothing, Thread, Lock, Condition, Barrier, Semaphore, Once, Futex, Annotated, Signal,
-            Life
+    ($beside:ident) => {
+        $crate::ops_beside!(
+            @$beside [] Memory Nothing Thread Lock Condition Barrier Semaphore Once Futex Annotated Signal Channel Life
         )
     };
 }

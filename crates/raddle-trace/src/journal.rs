@@ -113,47 +113,15 @@ impl Journal {
         let names: Vec<NameIx> = self.threads.iter().map(|name| schedule.intern(name)).collect();
         let mut forked = 0;
         for turn in &self.turns {
-            let object = match turn.kind {
-                StepKind::Fork => {
-                    forked += 1;
-                    self.threads.get(forked).cloned().unwrap_or_default()
-                }
-                StepKind::Join => {
-                    let child = (turn.object & !(1 << 63)) as usize;
-                    self.threads.get(child).cloned().unwrap_or_default()
-                }
-                StepKind::Start
-                | StepKind::End
-                | StepKind::Detach
-                | StepKind::Cancel
-                | StepKind::Lock
-                | StepKind::ReadLock
-                | StepKind::Unlock
-                | StepKind::Relock
-                | StepKind::Signal
-                | StepKind::Broadcast
-                | StepKind::Wait
-                | StepKind::Wake
-                | StepKind::BarrierEnter
-                | StepKind::BarrierExit
-                | StepKind::SemWait
-                | StepKind::SemPost
-                | StepKind::OnceBegin
-                | StepKind::OnceEnd
-                | StepKind::OncePassed
-                | StepKind::Load
-                | StepKind::Store
-                | StepKind::Rmw
-                | StepKind::Fence
-                | StepKind::FutexWake
-                | StepKind::FutexWait
-                | StepKind::Acquire
-                | StepKind::Release
-                | StepKind::Custom
-                | StepKind::Read
-                | StepKind::Write
-                | StepKind::Syscall
-                | StepKind::Handler => place(modules, turn.object).unwrap_or_default(),
+            // The object of these is a thread, which has a name; whatever else a step acts on has a place.
+            let object = if turn.kind == StepKind::Fork {
+                forked += 1;
+                self.threads.get(forked).cloned().unwrap_or_default()
+            } else if turn.kind == StepKind::Join {
+                let child = (turn.object & !(1 << 63)) as usize;
+                self.threads.get(child).cloned().unwrap_or_default()
+            } else {
+                place(modules, turn.object).unwrap_or_default()
             };
             let comment = source(turn.pc).or_else(|| place(modules, turn.pc)).unwrap_or_default();
             let (object, comment) = (schedule.intern(&object), schedule.intern(&comment));

@@ -4,49 +4,10 @@
 //! clamped to what is there, unknown items are skipped, and what is missing stays empty.
 
 use raddle_wire::report::{
-    self as wire, count_of, dependency, home, kind, lock, party, small_of, tag, tag_of, text,
+    self as wire, count_of, dependency, home, lock, party, small_of, tag, tag_of, text,
 };
 
-/// What kind of error it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportKind {
-    DataRace,
-    UseAfterFree,
-    LockOrder,
-    UnlockNotHeld,
-    DoubleLock,
-    DestroyedHeld,
-    ReadUnlockNotHeld,
-    ThreadLeak,
-    AccessAfterFree,
-    EndedHolding,
-    InvalidObject,
-    SignalUnsafe,
-    ErrnoSpoiled,
-    /// Of a newer runtime.
-    Unknown(u32),
-}
-
-impl ReportKind {
-    fn from_number(number: u32) -> ReportKind {
-        match number {
-            kind::DATA_RACE => ReportKind::DataRace,
-            kind::USE_AFTER_FREE => ReportKind::UseAfterFree,
-            kind::LOCK_ORDER => ReportKind::LockOrder,
-            kind::UNLOCK_NOT_HELD => ReportKind::UnlockNotHeld,
-            kind::DOUBLE_LOCK => ReportKind::DoubleLock,
-            kind::DESTROYED_HELD => ReportKind::DestroyedHeld,
-            kind::READ_UNLOCK_NOT_HELD => ReportKind::ReadUnlockNotHeld,
-            kind::THREAD_LEAK => ReportKind::ThreadLeak,
-            kind::ACCESS_AFTER_FREE => ReportKind::AccessAfterFree,
-            kind::ENDED_HOLDING => ReportKind::EndedHolding,
-            kind::INVALID_OBJECT => ReportKind::InvalidObject,
-            kind::SIGNAL_UNSAFE => ReportKind::SignalUnsafe,
-            kind::ERRNO_SPOILED => ReportKind::ErrnoSpoiled,
-            other => ReportKind::Unknown(other),
-        }
-    }
-}
+pub use raddle_wire::report::{About, Deed, ReportKind};
 
 /// What a program says about how it wants to be looked at, instead of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -288,6 +249,7 @@ pub const FRAMES_MAX: usize = wire::FRAMES_MAX;
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use raddle_wire::report::kind;
 
     fn sample() -> Vec<u64> {
         let name = u64::from_le_bytes(*b"worker\0\0");

@@ -88,28 +88,111 @@ pub mod home {
     pub const THREAD_LOCAL: u32 = 2;
 }
 
-pub mod kind {
-    pub const DATA_RACE: u32 = 1;
-    /// One of the accesses is the release of the memory.
-    pub const USE_AFTER_FREE: u32 = 2;
-    /// Locks are taken in an order that can close a cycle.
-    pub const LOCK_ORDER: u32 = 3;
-    pub const UNLOCK_NOT_HELD: u32 = 4;
-    pub const DOUBLE_LOCK: u32 = 5;
-    pub const DESTROYED_HELD: u32 = 6;
-    pub const READ_UNLOCK_NOT_HELD: u32 = 7;
-    pub const THREAD_LEAK: u32 = 8;
-    /// Memory is used after its release, ordered or not.
-    pub const ACCESS_AFTER_FREE: u32 = 9;
-    /// A thread ends and holds a lock.
-    pub const ENDED_HOLDING: u32 = 10;
-    /// The object is none: not initialised, or destroyed.
-    pub const INVALID_OBJECT: u32 = 11;
-    /// A signal handler calls a function that it must not call.
-    pub const SIGNAL_UNSAFE: u32 = 12;
-    /// A signal handler has changed `errno`.
-    pub const ERRNO_SPOILED: u32 = 13;
+/// Kinds of reports, one a line: its name, its constant and number, what the error is about, and what its party does with it (at a race
+/// each party's access says so itself). `misuses` are all alike to those who read them; the others are known one by one.
+#[macro_export]
+macro_rules! report_kinds {
+    ($make:ident) => {
+        $make! {
+        //  name              constant             no  about   deed
+            others {
+                DataRace          DATA_RACE            = 1  Memory Accesses;
+                /// One of the accesses is the release of the memory.
+                UseAfterFree      USE_AFTER_FREE       = 2  Memory Accesses;
+                /// Locks are taken in an order that can close a cycle.
+                LockOrder         LOCK_ORDER           = 3  Mutex  Acquires;
+                ThreadLeak        THREAD_LEAK          = 8  Memory IsLeaked;
+                /// Memory is used after its release, ordered or not.
+                AccessAfterFree   ACCESS_AFTER_FREE    = 9  Memory Accesses;
+            }
+            misuses {
+                UnlockNotHeld     UNLOCK_NOT_HELD      = 4  Mutex  Releases;
+                DoubleLock        DOUBLE_LOCK          = 5  Mutex  Acquires;
+                DestroyedHeld     DESTROYED_HELD       = 6  Mutex  Destroys;
+                ReadUnlockNotHeld READ_UNLOCK_NOT_HELD = 7  Rwlock Releases;
+                /// A thread ends and holds a lock.
+                EndedHolding      ENDED_HOLDING        = 10 Mutex  Acquires;
+                /// The object is none: not initialised, or destroyed.
+                InvalidObject     INVALID_OBJECT       = 11 Mutex  Acquires;
+                /// A signal handler calls a function that it must not call.
+                SignalUnsafe      SIGNAL_UNSAFE        = 12 Memory IsAt;
+                /// A signal handler has changed `errno`.
+                ErrnoSpoiled      ERRNO_SPOILED        = 13 Memory IsAt;
+            /// A condition or barrier is initialised while threads wait at it.
+            CreatedInUse      CREATED_IN_USE       = 14 Mutex  Destroys;
+            }
+            }
+    };
 }
+
+/// What an error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    Memory,
+    Mutex,
+    Rwlock,
+}
+
+/// What a party does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Accesses,
+    Acquires,
+    Releases,
+    Destroys,
+    /// It stands somewhere.
+    IsAt,
+    IsLeaked,
+}
+
+macro_rules! kinds {
+    (
+        others { $($(#[$_other:meta])* $other:ident $OTHER:ident = $other_number:literal $other_about:ident $other_deed:ident;)* }
+        misuses { $($(#[$_misuse:meta])* $misuse:ident $MISUSE:ident = $number:literal $about:ident $deed:ident;)* }
+    ) => {
+        pub mod kind {
+            $(pub const $OTHER: u32 = $other_number;)*
+            $(pub const $MISUSE: u32 = $number;)*
+        }
+
+        /// What kind of error it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ReportKind {
+            $($other,)*
+            $($misuse,)*
+            /// Of a newer runtime.
+            Unknown(u32),
+        }
+
+        impl ReportKind {
+            pub const fn from_number(number: u32) -> ReportKind {
+                match number {
+                    $($other_number => ReportKind::$other,)*
+                    $($number => ReportKind::$misuse,)*
+                    unknown => ReportKind::Unknown(unknown),
+                }
+            }
+
+            pub const fn about(self) -> About {
+                match self {
+                    $(ReportKind::$other => About::$other_about,)*
+                    $(ReportKind::$misuse => About::$about,)*
+                    ReportKind::Unknown(_) => About::Mutex,
+                }
+            }
+
+            pub const fn deed(self) -> Deed {
+                match self {
+                    $(ReportKind::$other => Deed::$other_deed,)*
+                    $(ReportKind::$misuse => Deed::$deed,)*
+                    ReportKind::Unknown(_) => Deed::Accesses,
+                }
+            }
+        }
+    };
+}
+
+report_kinds!(kinds);
 
 /// First payload word of a party: `aux` bits of [`crate::record::access`] below, bytes above.
 pub mod party {

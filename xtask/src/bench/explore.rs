@@ -1,7 +1,7 @@
 //! Exploring small programs: runs a second of CPU time, in a kept process and in forked ones, interleaved.
 //!
 //! Whole commands are measured, so a part of each figure is starting `raddle` and the program, and the first runs, which are made both
-//! ways and compared. Peers that explore the same programs in a language of their own are in `benches/peers/explore`.
+//! ways and compared.
 
 use super::{Bench, Limit, Outcome, Subject};
 use crate::project;

@@ -8,7 +8,7 @@ use super::hunt::{describe, describe_all, fits, group, markers};
 use super::manifest::{Case, End, Expected, Verdict};
 use super::run::{Runner, Variant};
 use anyhow::bail;
-use raddle_findings::{Finding, FindingsFile};
+use raddle_findings::{Finding, FindingsFile, Kind};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -25,6 +25,7 @@ impl OnlineVerdict<'_> {
             .filter(|finding| finding.kind.is_race() && finding.grade().is_failing())
             .cloned()
             .collect();
+        self.check_misuse(case, variant, findings)?;
         if let Some(finding) = races.iter().find(|finding| finding.parties.len() != 2) {
             bail!("a race has two parties: {}", describe(finding));
         }
@@ -63,6 +64,21 @@ impl OnlineVerdict<'_> {
             Some((group, _)) => bail!("no finding for {group}; there are: {}", describe_all(&races)),
             None => Ok(()),
         }
+    }
+
+    /// Each misuse of the manifest is told of. It has nothing to do with the verdict, which is about races.
+    fn check_misuse(&self, case: &Case, variant: Variant, findings: &[Finding]) -> anyhow::Result<()> {
+        if variant.optimisation != "-O0" {
+            return Ok(());
+        }
+        let markers = markers(case)?;
+        let due = self.finding.iter().filter(|entry| entry.kind == Kind::LockMisuse);
+        for entry in due.filter(|entry| entry.is_due_online()) {
+            if !findings.iter().any(|finding| fits(finding, entry, &markers)) {
+                bail!("no finding for {}; there are: {}", group(entry), describe_all(findings));
+            }
+        }
+        Ok(())
     }
 }
 

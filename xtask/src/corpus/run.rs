@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+/// The unit of `turn` (corpus.h), and the longest that all programs still end with in time.
+const TURN_MS: usize = 40;
+const TURN_MS_MAX: usize = 100;
+
 /// Recording is slower than running, and test machines are loaded: limits are for programs that hang.
 const PATIENCE: f64 = 30.0;
 
@@ -185,8 +189,23 @@ impl Runner {
         words.push("./program".into());
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&case.args).current_dir(folder).env("LD_LIBRARY_PATH", ".");
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        command.env("CORPUS_TURN_MS", turn_ms(runnable(), processors).to_string());
         run_limited(command, &case.stdin, Duration::from_secs_f64(case.seconds.max(1.0) * PATIENCE))
     }
+}
+
+/// How long a unit of `turn` has to be for a thread that is woken to run before the next unit is over: longer where more wants to run than
+/// there are processors.
+fn turn_ms(runnable: usize, processors: usize) -> usize {
+    (TURN_MS * runnable.div_ceil(processors.max(1))).clamp(TURN_MS, TURN_MS_MAX)
+}
+
+/// Threads that run or could, on the whole machine; 0: not known.
+fn runnable() -> usize {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let field = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
+    field.and_then(|(runnable, _)| runnable.parse().ok()).unwrap_or(0)
 }
 
 fn compile(mut command: Command) -> anyhow::Result<()> {
@@ -286,4 +305,16 @@ fn check_kinds(case: &Case, trace: &Path) -> anyhow::Result<()> {
         bail!("the trace has no {}; it has {}", missing.join(", "), there.join(", "));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_longer_where_more_is_to_be_run() {
+        assert_eq!([0, 1, 2].map(|runnable| turn_ms(runnable, 2)), [40; 3]);
+        assert_eq!((turn_ms(3, 2), turn_ms(1000, 2), turn_ms(5, 0)), (80, 100, 100));
+        assert!(runnable() > 0, "this test runs");
+    }
 }

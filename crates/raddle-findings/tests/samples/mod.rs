@@ -275,17 +275,7 @@ impl Sampler<'_> {
     pub fn details(&self) -> Vec<Detail> {
         let assertion =
             Assertion { expression: self.s(), file: Some(self.s()), line: Some(3), function: Some(self.s()) };
-        let misuses = [
-            Misuse::UnlockNotHeld,
-            Misuse::ReadUnlockNotHeld,
-            Misuse::DoubleLock,
-            Misuse::DestroyedHeld,
-            Misuse::EndedHolding,
-            Misuse::InvalidObject,
-            Misuse::SignalUnsafe,
-            Misuse::ErrnoSpoiled,
-            Misuse::Unknown(9),
-        ];
+        let misuses = Misuse::ALL.iter().copied().chain([Misuse::Unknown(9)]);
         let mut all = vec![
             Detail::None,
             Detail::NoCommonLock,

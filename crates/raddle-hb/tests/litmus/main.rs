@@ -89,7 +89,7 @@ fn statement(random: &mut Random, register: &mut usize) -> Statement {
 fn random_program(random: &mut Random) -> Program {
     let mut register = 0;
     // What the axioms have to try grows faster than exponentially: five statements, one of which may add.
-    let mut left = 5;
+    let mut left = if cfg!(miri) { 3 } else { 5 };
     let mut may_add = true;
     let threads: Vec<Vec<Statement>> = (0..2 + usize::from(random.chance(3)))
         .map(|_| {

@@ -292,6 +292,9 @@ fn lock_misuse(finding: &Finding, parties: &[&Party]) -> String {
         Detail::Misuse { misuse: Misuse::ErrnoSpoiled } => {
             format!("a signal handler of {who} changes errno for the code that it interrupts")
         }
+        Detail::Misuse { misuse: Misuse::CreatedInUse } => {
+            format!("{who} initialises {what} while other threads wait at it")
+        }
         Detail::Misuse { misuse: Misuse::Unknown(number) } => {
             format!("{who} misuses {what} (unknown report {number} of the runtime)")
         }

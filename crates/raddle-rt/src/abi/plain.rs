@@ -39,12 +39,13 @@ pub extern "C" fn slow_wide_access(address: usize, pc: u64, aux: u32) {
 
 macro_rules! hooks {
     (wide $($name:ident, $aux:expr;)*) => {$(
-        wide_access_hook!($name, read = ($aux & WRITE) == 0, aux = ($aux | 4) as u32);
+        wide_access_hook!($name, slow = slow_wide_access, read = ($aux & WRITE) == 0, aux = ($aux | 4) as u32);
     )*};
     // With the last place in a cell at which such an access stays inside it.
     (unaligned $($name:ident, $log2:expr, $last:literal, $aux:expr;)*) => {$(
         access_hook!(
             $name,
+            slow = slow_access,
             mask = (1u32 << (1u32 << $log2)) - 1,
             read = ($aux & WRITE) == 0,
             aux = ($aux | $log2) as u32,
@@ -54,6 +55,7 @@ macro_rules! hooks {
     ($($name:ident, $log2:expr, $aux:expr;)*) => {$(
         access_hook!(
             $name,
+            slow = slow_access,
             mask = (1u32 << (1u32 << $log2)) - 1,
             read = ($aux & WRITE) == 0,
             aux = ($aux | $log2) as u32

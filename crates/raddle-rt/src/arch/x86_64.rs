@@ -228,81 +228,94 @@ pub extern "C" fn rust_eh_personality() -> core::ffi::c_int {
     CONTINUE_UNWIND
 }
 
-// A frame that calls a routine and wants to know when an exception, `pthread_exit` or a cancellation passes it. Its
-// personality does what has to be done itself and lets the unwinding go on, so no landing pad is needed.
-global_asm!(
-    ".text",
-    ".p2align 4",
-    ".hidden raddle_once_frame",
-    ".globl raddle_once_frame",
-    ".type raddle_once_frame,@function",
-    "raddle_once_frame:",
-    ".cfi_startproc",
-    ".cfi_personality 0x1b, {personality}",
-    "sub rsp, 8",
-    ".cfi_def_cfa_offset 16",
-    "call rdi",
-    "add rsp, 8",
-    ".cfi_def_cfa_offset 8",
-    "ret",
-    ".cfi_endproc",
-    ".size raddle_once_frame, .-raddle_once_frame",
-    personality = sym once_personality,
-);
+/// A frame that calls a routine and wants to know when an exception, `pthread_exit` or a cancellation passes it: then it calls `$unwound`.
+/// Its personality does what has to be done itself and lets the unwinding go on, so no landing pad is needed.
+#[macro_export]
+macro_rules! once_frame {
+    ($unwound:path) => {
+        core::arch::global_asm!(
+            ".text",
+            ".p2align 4",
+            ".hidden raddle_once_frame",
+            ".globl raddle_once_frame",
+            ".type raddle_once_frame,@function",
+            "raddle_once_frame:",
+            ".cfi_startproc",
+            ".cfi_personality 0x1b, {personality}",
+            "sub rsp, 8",
+            ".cfi_def_cfa_offset 16",
+            "call rdi",
+            "add rsp, 8",
+            ".cfi_def_cfa_offset 8",
+            "ret",
+            ".cfi_endproc",
+            ".size raddle_once_frame, .-raddle_once_frame",
+            personality = sym once_personality,
+        );
 
-unsafe extern "C" {
-    fn raddle_once_frame(routine: extern "C" fn());
-}
+        unsafe extern "C" {
+            fn raddle_once_frame(routine: extern "C" fn());
+        }
 
-/// Runs the routine; if it is left by unwinding, `interpose::once::unwound` is called on the way.
-pub fn call_once_routine(routine: extern "C" fn()) {
-    // SAFETY: the routine is the program's and takes no argument.
-    unsafe { raddle_once_frame(routine) }
-}
+        /// Runs the routine; if it is left by unwinding, that is told on the way.
+        fn call_once_routine(routine: extern "C" fn()) {
+            // SAFETY: the routine is the program's and takes no argument.
+            unsafe { raddle_once_frame(routine) }
+        }
 
-/// Called by the unwinder, first to look for a handler, then to clean up.
-extern "C" fn once_personality(_version: core::ffi::c_int, actions: core::ffi::c_int) -> core::ffi::c_int {
-    const CLEANUP_PHASE: core::ffi::c_int = 2;
-    if actions & CLEANUP_PHASE != 0 {
-        crate::interpose::once::unwound();
-    }
-    CONTINUE_UNWIND
+        /// Called by the unwinder, first to look for a handler, then to clean up.
+        extern "C" fn once_personality(
+            _version: core::ffi::c_int,
+            actions: core::ffi::c_int,
+        ) -> core::ffi::c_int {
+            const CLEANUP_PHASE: core::ffi::c_int = 2;
+            if actions & CLEANUP_PHASE != 0 {
+                $unwound();
+            }
+            $crate::arch::CONTINUE_UNWIND
+        }
+    };
 }
 
 /// `_URC_CONTINUE_UNWIND`.
-const CONTINUE_UNWIND: core::ffi::c_int = 8;
+pub const CONTINUE_UNWIND: core::ffi::c_int = 8;
 
-/// The handler of crashes. It goes over to the thread's own stack, unless the kernel has put it there already; a thread that the runtime
+/// The entry of a handler of crashes, which is `$target`. It goes over to the thread's own stack, unless the kernel has put it there already; a thread that the runtime
 /// does not know has none, and stays where it is.
-#[unsafe(naked)]
-pub unsafe extern "C" fn crash_entry() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "mov rax, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rax]",
-        "mov rax, qword ptr [rax + {base}]",
-        "test rax, rax",
-        "jz 2f",
-        "mov rcx, rsp",
-        "sub rcx, rax",
-        "cmp rcx, {bytes}",
-        "jb 2f",
-        "lea rsp, [rax + {bytes}]",
-        "2: and rsp, -16",
-        "call {target}",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        ".cfi_endproc",
-        base = const core::mem::offset_of!(Thread, dying.stack),
-        bytes = const crate::thread::CRASH_STACK_BYTES,
-        target = sym crate::crash::arrive,
-    )
+#[macro_export]
+macro_rules! crash_entry {
+    ($name:ident, $target:path) => {
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                "mov rax, qword ptr [rip + raddle_thread_slot@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "mov rax, qword ptr [rax + {base}]",
+                "test rax, rax",
+                "jz 2f",
+                "mov rcx, rsp",
+                "sub rcx, rax",
+                "cmp rcx, {bytes}",
+                "jb 2f",
+                "lea rsp, [rax + {bytes}]",
+                "2: and rsp, -16",
+                "call {target}",
+                "leave",
+                ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+                base = const core::mem::offset_of!($crate::thread::Thread, dying.stack),
+                bytes = const $crate::thread::CRASH_STACK_BYTES,
+                target = sym $target,
+            )
+        }
+    };
 }
 
 // Calls a handler on another stack. Unwinding passes it: the frame is found through rbp.
@@ -576,7 +589,7 @@ impl Lanes {
 /// an access of the same thread segment that covers this one; otherwise jumps to `slow_access(addr, pc, aux)`.
 #[macro_export]
 macro_rules! access_hook {
-    ($name:ident, mask = $mask:expr, read = $read:expr, aux = $aux:expr $(, last = $last:expr)?) => {
+    ($name:ident, slow = $slow:path, mask = $mask:expr, read = $read:expr, aux = $aux:expr $(, last = $last:expr)?) => {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name(_addr: *const u8) {
@@ -627,7 +640,7 @@ macro_rules! access_hook {
                 ignored = const $crate::arch::Lanes::ignored($read),
                 others = const $crate::arch::Lanes::OTHERS,
                 aux = const $aux,
-                slow = sym $crate::abi::plain::slow_access,
+                slow = sym $slow,
             )
         }
     };
@@ -636,7 +649,7 @@ macro_rules! access_hook {
 /// The hook of a sixteen-byte access: two whole cells, if it begins at one.
 #[macro_export]
 macro_rules! wide_access_hook {
-    ($name:ident, read = $read:expr, aux = $aux:expr) => {
+    ($name:ident, slow = $slow:path, read = $read:expr, aux = $aux:expr) => {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name(_addr: *const u8) {
@@ -680,7 +693,7 @@ macro_rules! wide_access_hook {
                 lanes = sym $crate::arch::LANES,
                 ignored = const $crate::arch::Lanes::ignored($read),
                 aux = const $aux,
-                slow = sym $crate::abi::plain::slow_wide_access,
+                slow = sym $slow,
             )
         }
     };

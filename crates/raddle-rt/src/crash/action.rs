@@ -4,7 +4,6 @@
 //! mask that it last gave (the kernel keeps them, although they mean nothing for a default action). A handler of its own
 //! replaces ours; when it goes back to the default action, ours comes back.
 
-use crate::arch;
 use crate::interpose::signal::real_sigaction;
 use crate::{real, run};
 use core::ffi::c_int;
@@ -30,7 +29,7 @@ fn told(signal: c_int) -> Option<&'static Told> {
 
 /// Is this the runtime's handler of crashes?
 pub fn is_ours(function: usize) -> bool {
-    function == arch::crash_entry as *const () as usize
+    function == super::entry as *const () as usize
 }
 
 /// Ours for all signals that have their default action.
@@ -66,7 +65,7 @@ fn cover(signal: c_int) {
         .store(now.sa_restorer.map_or(0, |function| function as *const () as usize), Ordering::Relaxed);
     // SAFETY: plain data.
     let mut ours: libc::sigaction = unsafe { core::mem::zeroed() };
-    ours.sa_sigaction = arch::crash_entry as *const () as usize;
+    ours.sa_sigaction = super::entry as *const () as usize;
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: the set is valid; nothing else is handled while a crash is told.
     unsafe {

@@ -41,6 +41,8 @@ pub fn start(header: &Header) {
     }
 }
 
+crate::crash_entry!(entry, arrive);
+
 /// The handler, on a stack of its own.
 pub extern "C" fn arrive(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let context = context.cast::<libc::ucontext_t>();

@@ -77,8 +77,16 @@ pub fn signal(object: usize, most: u32) {
     }
 }
 
+/// Do threads wait at the object whom nothing has let go yet?
+pub fn are_waiting(object: usize) -> bool {
+    vars::get(object).is_some_and(|var| match var.needed {
+        0 => var.waiters > var.signalled,
+        _ => var.signalled != 0,
+    })
+}
+
 pub fn destroy_barrier(thread: &Thread, pc: u64, object: usize) {
-    if vars::get(object).is_some_and(|var| var.needed != 0 && var.signalled != 0) {
+    if are_waiting(object) {
         misuse::tell(thread, pc, kind::DESTROYED_HELD, object);
     }
     vars::forget(object);

@@ -256,6 +256,18 @@ fn request(thread: &Thread, pc: u64, object: usize, argument: u64) {
     order::note(thread.index(), &wanted, state.held.as_slice());
 }
 
+/// An object begins its life. Where threads wait, one lives: they are lost.
+fn create(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) {
+    if crowds::are_waiting(object) {
+        misuse::tell(thread, pc, kind::CREATED_IN_USE, object);
+    }
+    if op == SyncOp::BarrierInit {
+        crowds::make_barrier(object, argument);
+    } else {
+        vars::forget(object);
+    }
+}
+
 fn destroy(thread: &Thread, pc: u64, object: usize) {
     // POSIX allows to destroy a condition as soon as all who wait on it have been woken; they need not have returned.
     let in_use = vars::get(object).is_some_and(|var| var.holder != 0 || var.waiters > var.signalled);
@@ -337,8 +349,7 @@ pub fn sync(thread: &Thread, pc: u64, op: SyncOp, object: usize, argument: u64) 
         Effect::Leaves => crowds::leave_barrier(thread),
         Effect::Destroys if op == SyncOp::BarrierDestroy => crowds::destroy_barrier(thread, pc, object),
         Effect::Destroys => destroy(thread, pc, object),
-        Effect::Creates if op == SyncOp::BarrierInit => crowds::make_barrier(object, argument),
-        Effect::Creates => vars::forget(object),
+        Effect::Creates => create(thread, pc, op, object, argument),
         Effect::Excuses => report::benign(object, argument as usize),
         // Threads pass their clocks on themselves: `fork`, `join`.
         Effect::Ends => ends(thread),

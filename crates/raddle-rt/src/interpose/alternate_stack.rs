@@ -2,7 +2,7 @@
 //!
 //! A crash can be an overflowing stack, so its handler needs another one. The kernel knows one alternate stack a thread. As long as
 //! the program has set none, that is ours, and the program is told that there is none; when it sets one, the kernel gets that,
-//! and the handler of crashes goes over to ours by itself (`arch::crash_entry`).
+//! and the handler of crashes goes over to ours by itself (`crash::entry`).
 //!
 //! A handler of the program that asks for the alternate stack (`SA_ONSTACK`) in a thread that has none natively runs on the stack that
 //! was interrupted. The kernel would give it ours, so it is moved ([`on_interrupted_stack`]).

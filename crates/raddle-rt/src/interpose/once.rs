@@ -39,7 +39,7 @@ extern "C" fn run() {
     if let (false, Some(thread)) = (steer::on(), thread::observed()) {
         observe::sync(thread, pc, SyncOp::OnceBegin, control, 0);
     }
-    crate::arch::call_once_routine(pending.routine);
+    call_once_routine(pending.routine);
     ended(pc, control);
 }
 
@@ -52,9 +52,11 @@ fn ended(pc: u64, control: usize) {
     }
 }
 
+crate::once_frame!(unwound);
+
 /// The innermost routine of the calling thread is left by an exception, `pthread_exit` or a cancellation: the next caller
 /// tries again.
-pub fn unwound() {
+fn unwound() {
     let thread = thread::current();
     // SAFETY: the unwinder is above the frame of `once`, which is still there.
     let Some(pending) = (unsafe { thread.once.get().cast::<Pending>().as_ref() }) else { return };

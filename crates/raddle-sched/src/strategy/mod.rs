@@ -1,8 +1,8 @@
 //! Strategies: which of the threads that could go next goes next. One file each.
 //!
 //! A strategy owns its state: what it keeps for the run in its own structure, what it keeps at a thread in that thread's
-//! [`Note`]. Nobody else looks into either. To add one: a file here with its paper and its deviations, a line in
-//! [`AnyStrategy`], and a test of what its paper says in `tests/strategies.rs`.
+//! [`Note`]. Nobody else looks into either. To add one: a file here with its paper and its deviations, its line in the table of
+//! [`AnyStrategy`], which is also what users are told about it, and a test of what its paper says in `tests/strategies.rs`.
 
 pub mod delay;
 pub mod follow;
@@ -10,6 +10,7 @@ pub mod guided;
 pub mod pct;
 pub mod period;
 pub mod pos;
+pub mod preempt;
 pub mod queue;
 pub mod random;
 pub mod rff;
@@ -123,58 +124,91 @@ pub trait Strategy {
     }
 }
 
-/// One of the strategies. An enumeration and no `dyn`: a decision is made at every visible operation.
-pub enum AnyStrategy<'t> {
-    Random(random::Random),
-    RoundRobin(round_robin::RoundRobin),
-    Queue(queue::Queue),
-    Pct(pct::Pct),
-    Delay(delay::Delay),
-    Pos(pos::Pos),
-    Surw(surw::Surw<'t>),
-    Guided(guided::Guided<'t>),
-    Follow(follow::Follow<'t>),
-    Rff(rff::Rff<'t>),
-    Period(period::Period),
+/// A strategy that users choose by its name alone, with one parameter at the most, and of which nobody else has to know anything.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub number: u32,
+    pub name: &'static str,
+    /// One line for users.
+    pub about: &'static str,
+    /// What its parameter is where none is given, and the least that it can be; none: it has none.
+    pub parameter: Option<(u32, u32)>,
+    /// Does it have to know how many choices a run has?
+    pub needs_length: bool,
+}
+
+/// The table: for each strategy its variant, its type and number, and how it is made of a run's parameters, its blob, and whether
+/// one thread runs at a time. Those in `listed` have a name and a line for users as well; the names of the others, which more has to
+/// be known about, are in `raddle_explore::strategy`.
+macro_rules! strategies {
+    (
+        |$parameters:ident, $blob:ident, $one_at_a_time:ident|
+        known { $($name:ident($type:ty) = $number:path => $make:expr;)* }
+        listed { $($own:ident($own_type:ty) = $own_number:literal $word:literal $parameter:expr, $needs_length:literal, $about:literal => $own_make:expr;)* }
+    ) => {
+        /// One of the strategies. An enumeration and no `dyn`: a decision is made at every visible operation.
+        pub enum AnyStrategy<'t> {
+            $($name($type),)*
+            $($own($own_type),)*
+        }
+
+        /// All strategies that the table says everything about.
+        pub const LISTED: &[Listed] =
+            &[$(Listed { number: $own_number, name: $word, about: $about, parameter: $parameter, needs_length: $needs_length },)*];
+
+        impl<'t> AnyStrategy<'t> {
+            /// The strategy with this number; unknown numbers are `random`.
+            #[allow(unused_variables)]
+            pub fn new(
+                which: u32,
+                $parameters: &[u64; 8],
+                $blob: &'t [u64],
+                $one_at_a_time: bool,
+            ) -> AnyStrategy<'t> {
+                match which {
+                    $($number => AnyStrategy::$name($make),)*
+                    $($own_number => AnyStrategy::$own($own_make),)*
+                    _ => AnyStrategy::RANDOM,
+                }
+            }
+        }
+
+        /// Asks whichever it is.
+        macro_rules! delegate {
+            ($any:ident.$method:ident $arguments:tt) => {
+                match $any {
+                    $(AnyStrategy::$name(strategy) => strategy.$method $arguments,)*
+                    $(AnyStrategy::$own(strategy) => strategy.$method $arguments,)*
+                }
+            };
+        }
+    };
+}
+
+strategies! {
+    |parameters, blob, one_at_a_time|
+    known {
+        Random(random::Random) = number::RANDOM => random::Random;
+        RoundRobin(round_robin::RoundRobin) = number::ROUND_ROBIN => round_robin::RoundRobin;
+        Queue(queue::Queue) = number::QUEUE => queue::Queue::new(one_at_a_time);
+        Pct(pct::Pct) = number::PCT => pct::Pct::new(parameters[0], parameters[1]);
+        Delay(delay::Delay) = number::DELAY => delay::Delay::new(parameters[0], parameters[1]);
+        Pos(pos::Pos) = number::POS => pos::Pos;
+        Surw(surw::Surw<'t>) = number::SURW => surw::Surw::new(blob);
+        Guided(guided::Guided<'t>) = number::GUIDED => guided::Guided::new(blob);
+        Follow(follow::Follow<'t>) = number::FOLLOW => follow::Follow::new(blob);
+        Rff(rff::Rff<'t>) = number::RFF => rff::Rff::new(blob);
+        Period(period::Period) = number::PERIOD => period::Period::new(parameters[0], parameters[1]);
+    }
+    listed {
+        Preempt(preempt::Preempt) = 11 "preempt" Some((2, 0)), true,
+            "at most so many preemptions, at random points; any thread goes where one cannot go on"
+            => preempt::Preempt::new(parameters[0], parameters[1]);
+    }
 }
 
 impl<'t> AnyStrategy<'t> {
     pub const RANDOM: AnyStrategy<'t> = AnyStrategy::Random(random::Random);
-
-    /// The strategy with this number (`raddle_wire::region::strategy`); unknown numbers are `random`.
-    pub fn new(which: u32, parameters: &[u64; 8], blob: &'t [u64], one_at_a_time: bool) -> AnyStrategy<'t> {
-        match which {
-            number::ROUND_ROBIN => AnyStrategy::RoundRobin(round_robin::RoundRobin),
-            number::QUEUE => AnyStrategy::Queue(queue::Queue::new(one_at_a_time)),
-            number::PCT => AnyStrategy::Pct(pct::Pct::new(parameters[0], parameters[1])),
-            number::DELAY => AnyStrategy::Delay(delay::Delay::new(parameters[0], parameters[1])),
-            number::POS => AnyStrategy::Pos(pos::Pos),
-            number::SURW => AnyStrategy::Surw(surw::Surw::new(blob)),
-            number::FOLLOW => AnyStrategy::Follow(follow::Follow::new(blob)),
-            number::RFF => AnyStrategy::Rff(rff::Rff::new(blob)),
-            number::PERIOD => AnyStrategy::Period(period::Period::new(parameters[0], parameters[1])),
-            number::GUIDED => AnyStrategy::Guided(guided::Guided::new(blob)),
-            _ => AnyStrategy::RANDOM,
-        }
-    }
-}
-
-macro_rules! delegate {
-    ($self:ident.$name:ident($($argument:expr),*)) => {
-        match $self {
-            AnyStrategy::Random(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::RoundRobin(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Queue(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Pct(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Delay(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Pos(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Surw(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Guided(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Follow(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Rff(strategy) => strategy.$name($($argument),*),
-            AnyStrategy::Period(strategy) => strategy.$name($($argument),*),
-        }
-    };
 }
 
 impl Strategy for AnyStrategy<'_> {

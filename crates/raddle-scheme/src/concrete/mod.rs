@@ -2,6 +2,7 @@
 
 pub mod canon;
 pub mod dpor;
+mod environment;
 pub mod explore;
 pub mod live;
 pub mod number;

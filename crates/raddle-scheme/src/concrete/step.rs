@@ -11,7 +11,7 @@ use super::state::*;
 use crate::limits::Clock;
 use crate::machine::access::Action;
 use crate::machine::plan::{self, Plan, Values};
-use crate::syntax::core::{Const, Expr, ExprId};
+use crate::syntax::core::{Expr, ExprId};
 use crate::syntax::prim::{Prim, Touch};
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -589,80 +589,11 @@ impl Machine<'_> {
         })
     }
 
-    fn check_heap(&self, state: &State) -> Result<(), (FailureKind, String)> {
+    pub(super) fn check_heap(&self, state: &State) -> Result<(), (FailureKind, String)> {
         if state.cells >= self.heap_max {
             return Err((FailureKind::Limit, format!("more than {} cells on the heap", self.heap_max)));
         }
         Ok(())
-    }
-
-    pub fn constant(&self, expr: ExprId) -> Value {
-        let Expr::Const(value) = self.program.expr(expr) else { unreachable!("asked for a constant") };
-        match value {
-            Const::Int(n) => Value::Int(*n),
-            Const::Big(n) => Value::Big(n.clone()),
-            Const::Ratio(q) => Value::Ratio(q.clone()),
-            Const::Real(x) => Value::Real(*x),
-            Const::Bool(b) => Value::Bool(*b),
-            Const::Str(s) => Value::Str(s.clone()),
-            Const::Char(c) => Value::Char(*c),
-            Const::Symbol(s) => Value::Symbol(*s),
-            Const::Nil => Value::Nil,
-            Const::Unspecified => Value::Unspecified,
-            Const::Lock(l) => Value::LockState(*l),
-        }
-    }
-
-    /// The part of an environment that code with these free variables can see.
-    fn restrict(&self, env: &Env, free: &[crate::syntax::core::VarId]) -> Env {
-        if env.len() == free.len() {
-            return env.clone();
-        }
-        env.iter().filter(|entry| free.binary_search(&entry.0).is_ok()).copied().collect()
-    }
-
-    fn extend(
-        &self,
-        state: &mut State,
-        id: ThreadId,
-        env: &Env,
-        vars: impl Iterator<Item = (crate::syntax::core::VarId, Value)>,
-    ) -> Result<Env, (FailureKind, String)> {
-        self.check_heap(state)?;
-        let context = state.thread(id).context.clone();
-        let mut out: SmallVec<[(crate::syntax::core::VarId, ObjId); 16]> = env.iter().copied().collect();
-        for (var, value) in vars {
-            let object = state.alloc(Origin::Var(var), context.clone(), [value].into_iter().collect());
-            match out.binary_search_by_key(&var, |entry| entry.0) {
-                Ok(at) => out[at].1 = object,
-                Err(at) => out.insert(at, (var, object)),
-            }
-        }
-        Ok(out.as_slice().into())
-    }
-
-    fn enter_context(&self, state: &mut State, id: ThreadId, site: ExprId) {
-        if self.track == 0 {
-            return;
-        }
-        let thread = state.thread_mut(id);
-        let mut context = (*thread.context).clone();
-        context.calls.push(site);
-        let extra = context.calls.len().saturating_sub(self.track);
-        context.calls.drain(..extra);
-        thread.context = Rc::new(context);
-    }
-
-    fn spawn_context(&self, parent: &Rc<Context>, site: ExprId) -> Rc<Context> {
-        if self.track == 0 {
-            return parent.clone();
-        }
-        let mut context = (**parent).clone();
-        let calls = std::mem::take(&mut context.calls);
-        context.spawns.push((site, calls));
-        let extra = context.spawns.len().saturating_sub(self.track);
-        context.spawns.drain(..extra);
-        Rc::new(context)
     }
 
     /// Performs local steps of all threads until each is finished, blocked or about to do something visible.

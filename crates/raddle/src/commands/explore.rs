@@ -52,8 +52,8 @@ use std::time::{Duration, Instant};
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// random, round-robin, queue, pct[:DEPTH], pos, surw, delay[:DELAYS], rff, period[:PERIODS] or
-    /// noise[:probability=PER-MILLE,strength=MICROSECONDS,where=before|after|both,how=sleep|busy|halt|meet,
+    /// random, round-robin, queue, pct[:DEPTH], pos, surw, delay[:DELAYS], rff, period[:PERIODS], another one of
+    /// docs/explore.md, or noise[:probability=PER-MILLE,strength=MICROSECONDS,where=before|after|both,how=sleep|busy|halt|meet,
     /// at=all|variable,only=OPERATION+OPERATION].
     #[arg(long)]
     strategy: Option<Strategy>,

@@ -7,7 +7,7 @@ use raddle_findings::{
     Access, Action, Basis, Detail, Finding, HeldLock, Kind, Misuse, Object, Party, Place, Remark, Thread,
     What,
 };
-use raddle_trace::report::{RawLock, RawParty, RawReport, RawThread, ReportKind};
+use raddle_trace::report::{About, Deed, RawLock, RawParty, RawReport, RawThread, ReportKind};
 use raddle_trace::tables::Home;
 
 pub const NAME: &str = "online";
@@ -17,23 +17,17 @@ pub const NAME: &str = "online";
 pub fn finding(report: &RawReport, namer: &mut Namer) -> Finding {
     let object = object(report, namer);
     let parties: Vec<Party> = report.parties.iter().map(|raw| party(report, raw, &object, namer)).collect();
-    let misuse = |misuse| (Kind::LockMisuse, Basis::observed(), Detail::Misuse { misuse });
     let (kind, basis, detail) = match report.kind {
         ReportKind::DataRace => (Kind::DataRace, Basis::unordered(), Detail::None),
         ReportKind::UseAfterFree => (Kind::UseAfterFree, Basis::unordered(), Detail::None),
         ReportKind::LockOrder => (Kind::LockOrder, Basis::rule(), Detail::None),
         ReportKind::ThreadLeak => (Kind::ThreadLeak, Basis::observed(), Detail::None),
-        ReportKind::UnlockNotHeld => misuse(Misuse::UnlockNotHeld),
-        ReportKind::ReadUnlockNotHeld => misuse(Misuse::ReadUnlockNotHeld),
-        ReportKind::DoubleLock => misuse(Misuse::DoubleLock),
-        ReportKind::DestroyedHeld => misuse(Misuse::DestroyedHeld),
         // It has happened, whatever orders the two.
         ReportKind::AccessAfterFree => (Kind::UseAfterFree, Basis::observed(), Detail::None),
-        ReportKind::EndedHolding => misuse(Misuse::EndedHolding),
-        ReportKind::InvalidObject => misuse(Misuse::InvalidObject),
-        ReportKind::SignalUnsafe => misuse(Misuse::SignalUnsafe),
-        ReportKind::ErrnoSpoiled => misuse(Misuse::ErrnoSpoiled),
-        ReportKind::Unknown(number) => misuse(Misuse::Unknown(number)),
+        misused => {
+            let misuse = Misuse::of(misused).expect("the others have been named");
+            (Kind::LockMisuse, Basis::observed(), Detail::Misuse { misuse })
+        }
     };
     // A thread that nobody joined is known by where it was created.
     let objects = if report.kind == ReportKind::ThreadLeak { Vec::new() } else { vec![object] };
@@ -45,21 +39,10 @@ pub fn finding(report: &RawReport, namer: &mut Namer) -> Finding {
 }
 
 fn object(report: &RawReport, namer: &mut Namer) -> Object {
-    let what = match report.kind {
-        ReportKind::DataRace
-        | ReportKind::UseAfterFree
-        | ReportKind::AccessAfterFree
-        | ReportKind::SignalUnsafe
-        | ReportKind::ErrnoSpoiled
-        | ReportKind::ThreadLeak => What::Memory,
-        ReportKind::ReadUnlockNotHeld => What::Rwlock,
-        ReportKind::LockOrder
-        | ReportKind::UnlockNotHeld
-        | ReportKind::DoubleLock
-        | ReportKind::DestroyedHeld
-        | ReportKind::EndedHolding
-        | ReportKind::InvalidObject
-        | ReportKind::Unknown(_) => What::Mutex,
+    let what = match report.kind.about() {
+        About::Memory => What::Memory,
+        About::Rwlock => What::Rwlock,
+        About::Mutex => What::Mutex,
     };
     match &report.block {
         Some(block) => {
@@ -111,18 +94,13 @@ fn party(report: &RawReport, raw: &RawParty, object: &Object, namer: &mut Namer)
 fn action(kind: ReportKind, party: &RawParty, object: &Object) -> Action {
     use raddle_wire::record::access::{COMPOUND, VPTR};
     let object = Some(object.clone());
-    match kind {
-        ReportKind::DataRace
-        | ReportKind::UseAfterFree
-        | ReportKind::AccessAfterFree
-        | ReportKind::Unknown(_) => {}
-        ReportKind::EndedHolding => return Action::Acquires { object, read: false },
-        ReportKind::SignalUnsafe | ReportKind::ErrnoSpoiled => return Action::IsAt,
-        ReportKind::InvalidObject => return Action::Acquires { object, read: false },
-        ReportKind::ThreadLeak => return Action::IsLeaked,
-        ReportKind::LockOrder | ReportKind::DoubleLock => return Action::Acquires { object, read: false },
-        ReportKind::UnlockNotHeld | ReportKind::ReadUnlockNotHeld => return Action::Releases { object },
-        ReportKind::DestroyedHeld => return Action::Destroys { object },
+    match kind.deed() {
+        Deed::Accesses => {}
+        Deed::Acquires => return Action::Acquires { object, read: false },
+        Deed::Releases => return Action::Releases { object },
+        Deed::Destroys => return Action::Destroys { object },
+        Deed::IsAt => return Action::IsAt,
+        Deed::IsLeaked => return Action::IsLeaked,
     }
     if party.free {
         return Action::Frees { object };

@@ -7,6 +7,21 @@
 use core::arch::{asm, global_asm};
 use core::sync::atomic::AtomicU32;
 
+/// Puts what a function may not change onto the stack.
+macro_rules! save {
+    () => {
+        "push rbp
+        push rbx
+        push r12
+        push r13
+        push r14
+        push r15
+        sub rsp, 8
+        stmxcsr dword ptr [rsp]
+        fnstcw word ptr [rsp + 4]"
+    };
+}
+
 global_asm!(
     ".text",
     // rdi: where to save the stack pointer; rsi: the stack to go to; rdx: its thread pointer.
@@ -15,15 +30,7 @@ global_asm!(
     ".globl raddle_switch",
     ".type raddle_switch,@function",
     "raddle_switch:",
-    "push rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    "sub rsp, 8",
-    "stmxcsr dword ptr [rsp]",
-    "fnstcw word ptr [rsp + 4]",
+    save!(),
     "mov qword ptr [rdi], rsp",
     "mov rsp, rsi",
     "wrfsbase rdx",
@@ -45,15 +52,7 @@ global_asm!(
     ".globl raddle_leave_stack",
     ".type raddle_leave_stack,@function",
     "raddle_leave_stack:",
-    "push rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    "sub rsp, 8",
-    "stmxcsr dword ptr [rsp]",
-    "fnstcw word ptr [rsp + 4]",
+    save!(),
     "mov qword ptr [rdi], rsp",
     "mov rdi, rsi",
     "mov eax, {set_tid_address}",
@@ -69,15 +68,7 @@ global_asm!(
     ".globl raddle_begin_on",
     ".type raddle_begin_on,@function",
     "raddle_begin_on:",
-    "push rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    "sub rsp, 8",
-    "stmxcsr dword ptr [rsp]",
-    "fnstcw word ptr [rsp + 4]",
+    save!(),
     "mov qword ptr [rdx], rsp",
     "mov rsp, rdi",
     "call rsi",
