@@ -604,6 +604,8 @@ impl<'m, const W: usize> Search<'m, W> {
         }
     }
 
+    /// Kept apart from the expansion of all other models, which is the innermost loop and slower with this inside.
+    #[inline(never)]
     fn expand_after_refusals(
         &self,
         worker: &mut Worker<W>,
