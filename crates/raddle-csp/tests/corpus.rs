@@ -1,21 +1,28 @@
 //! The corpus of CSPM scripts: every assertion has to give the verdict and the counterexample that its manifest says.
 //!
-//! A manifest `NAME.toml` stands beside `NAME.csp` and lists the assertions in order. `RADDLE_BLESS=1` rewrites the
+//! A manifest `NAME.toml` stands beside `NAME.csp` and lists the assertions in order, those without an answer with the
+//! reason; of a script that is refused as a whole it has the messages. `RADDLE_BLESS=1` rewrites the
 //! manifests from what the checker says now; review the difference before committing it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use raddle_csp::engine::{Behaviour, CheckOptions, Counterexample};
-use raddle_csp::lang::diagnostic::render;
+use raddle_csp::lang::diagnostic::Diagnostic;
 use raddle_csp::lang::eval::Limits;
 use raddle_csp::lang::session::Script;
+use raddle_csp::lang::source::SourceMap;
 use raddle_csp::process::EventId;
 use serde::Deserialize;
 
-#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
+    /// Why the script as a whole is refused: `line:column message`.
+    #[serde(default)]
+    refused: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
     #[serde(default)]
     print: Vec<Print>,
     #[serde(default)]
@@ -26,14 +33,18 @@ struct Manifest {
 #[serde(deny_unknown_fields)]
 struct Print {
     text: String,
-    value: String,
+    value: Option<String>,
+    /// Why there is none.
+    error: Option<String>,
 }
 
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     text: String,
-    holds: bool,
+    holds: Option<bool>,
+    /// Why there is no answer.
+    error: Option<String>,
     counterexample: Option<Witness>,
 }
 
@@ -106,31 +117,51 @@ fn witness(script: &Script, found: &Counterexample) -> Witness {
     }
 }
 
+/// `line:column message`, with the file where it is not the script itself.
+fn told(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
+    let (line, column) = sources.line_column(diagnostic.span);
+    let file = match diagnostic.span.file.0 {
+        0 => String::new(),
+        _ => {
+            let name = Path::new(&sources.file(diagnostic.span.file).name);
+            format!("{}:", name.file_name().unwrap_or_default().to_string_lossy())
+        }
+    };
+    format!("{file}{line}:{column} {}", diagnostic.message)
+}
+
 fn observe(path: &Path, options: &CheckOptions) -> Manifest {
     let mut script = match Script::from_path(path, Limits::default()) {
         Ok(script) => script,
-        Err(refused) => panic!("{}", render(&refused.sources, &refused.diagnostics, false)),
+        Err(refused) => {
+            let refused = refused.diagnostics.iter().map(|d| told(&refused.sources, d)).collect();
+            return Manifest { refused, ..Manifest::default() };
+        }
     };
+    let warnings = script.warnings().iter().map(|d| told(script.sources(), d)).collect();
     let mut print = Vec::new();
     for (text, value) in script.prints() {
-        match value {
-            Ok(value) => print.push(Print { text, value }),
-            Err(diagnostic) => panic!("{}", render(script.sources(), &[diagnostic], false)),
-        }
+        print.push(match value {
+            Ok(value) => Print { text, value: Some(value), error: None },
+            Err(diagnostic) => Print { text, value: None, error: Some(told(script.sources(), &diagnostic)) },
+        });
     }
     let texts: Vec<String> = script.assertions().map(|a| a.text.clone()).collect();
     let mut assert = Vec::new();
     for (i, text) in texts.into_iter().enumerate() {
-        match script.check(i, options) {
+        assert.push(match script.check(i, options) {
             Ok(outcome) => {
                 assert_eq!(outcome.property_holds, outcome.counterexamples.is_empty(), "{text}");
                 let counterexample = outcome.counterexamples.first().map(|c| witness(&script, c));
-                assert.push(Expected { text, holds: outcome.holds, counterexample });
+                Expected { text, holds: Some(outcome.holds), error: None, counterexample }
             }
-            Err(diagnostic) => panic!("{}", render(script.sources(), &[diagnostic], false)),
-        }
+            Err(diagnostic) => {
+                let error = Some(told(script.sources(), &diagnostic));
+                Expected { text, holds: None, error, counterexample: None }
+            }
+        });
     }
-    Manifest { print, assert }
+    Manifest { refused: Vec::new(), warnings, print, assert }
 }
 
 fn quoted(text: &str) -> String {
@@ -144,12 +175,28 @@ fn list(items: &[String]) -> String {
 fn written(manifest: &Manifest) -> String {
     let mut out =
         String::from("# What `raddle csp check` has to answer; see crates/raddle-csp/tests/corpus.rs.\n");
+    for (name, lines) in [("refused", &manifest.refused), ("warnings", &manifest.warnings)] {
+        if !lines.is_empty() {
+            let lines: Vec<String> = lines.iter().map(|line| format!("    {},\n", quoted(line))).collect();
+            write!(out, "\n{name} = [\n{}]\n", lines.concat()).unwrap();
+        }
+    }
     for print in &manifest.print {
-        write!(out, "\n[[print]]\ntext = {}\nvalue = {}\n", quoted(&print.text), quoted(&print.value))
-            .unwrap();
+        write!(out, "\n[[print]]\ntext = {}\n", quoted(&print.text)).unwrap();
+        for (name, text) in [("value", &print.value), ("error", &print.error)] {
+            if let Some(text) = text {
+                writeln!(out, "{name} = {}", quoted(text)).unwrap();
+            }
+        }
     }
     for expected in &manifest.assert {
-        write!(out, "\n[[assert]]\ntext = {}\nholds = {}\n", quoted(&expected.text), expected.holds).unwrap();
+        write!(out, "\n[[assert]]\ntext = {}\n", quoted(&expected.text)).unwrap();
+        if let Some(holds) = expected.holds {
+            writeln!(out, "holds = {holds}").unwrap();
+        }
+        if let Some(error) = &expected.error {
+            writeln!(out, "error = {}", quoted(error)).unwrap();
+        }
         if let Some(witness) = &expected.counterexample {
             write!(out, "[assert.counterexample]\nkind = {}\n", quoted(&witness.kind)).unwrap();
             if let Some(event) = &witness.event {

@@ -1,15 +1,15 @@
 //! The engine on models with known answers: counts, counterexamples, parallel against sequential, disk against memory,
 //! errors.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use raddle_csp::assertion::{Assertion, PartialOrder, Property, SemanticModel};
 use raddle_csp::bench_models::{BenchModel, mutual_exclusion, philosophers, scheduler};
 use raddle_csp::engine::firing::Firing;
 use raddle_csp::engine::machine::Machine;
 use raddle_csp::engine::walk::Walk;
-use raddle_csp::engine::{Behaviour, CheckError, CheckOptions, Checker, Outcome, check, render};
+use raddle_csp::engine::{Behaviour, CheckError, CheckOptions, Checker, Outcome, Progress, check, render};
 use raddle_csp::process::{Compression, Equations, EventId, ProcId, Processes};
 
 fn run(model: &mut BenchModel, options: &CheckOptions) -> Outcome {
@@ -367,4 +367,22 @@ fn pictures_and_json_tell_the_same() {
     for name in ["PHIL(0)", "FORK(1)", "pick.0.0"] {
         assert!(svg.contains(name), "{name}");
     }
+}
+
+/// Long before the first pair there are components, of which somebody who watches is told.
+#[test]
+fn whoever_watches_is_told_what_is_compiled() {
+    let told: Arc<Mutex<Vec<Progress>>> = Arc::default();
+    let heard = told.clone();
+    let options = CheckOptions {
+        progress: Some(Arc::new(move |p: &Progress| heard.lock().expect("nobody panicked").push(p.clone()))),
+        ..CheckOptions::default()
+    };
+    assert!(run(&mut scheduler(4), &options).holds);
+    let told = told.lock().expect("nobody panicked");
+    let first = told.first().expect("something is told");
+    assert!(first.compiling && first.pairs == 1, "{first:?}");
+    assert!(first.component.contains("TURN(0)"), "{first:?}");
+    let searched: Vec<_> = told.iter().filter(|p| !p.compiling).collect();
+    assert!(!searched.is_empty() && searched.iter().all(|p| p.component.is_empty()));
 }

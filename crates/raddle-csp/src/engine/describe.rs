@@ -92,6 +92,11 @@ fn write_full(arena: &Processes, p: ProcId, depth: usize, out: &mut String) {
         Process::Sequence(l, r) => join(&[*l, *r], " ; ", out),
         Process::Interleave(list) => join(list, " ||| ", out),
         Process::Parallel(list, set) => join(list, &format!(" [| {} |] ", events_of(arena, *set)), out),
+        Process::Alphabetised(list) if list.len() == 2 => {
+            let [(l, of_l), (r, of_r)] = [list[0], list[1]];
+            let sets = format!(" [{} || {}] ", events_of(arena, of_l), events_of(arena, of_r));
+            join(&[l, r], &sets, out);
+        }
         Process::Alphabetised(list) => {
             for (i, &(q, set)) in list.iter().enumerate() {
                 out.push_str(if i > 0 { " || [" } else { "[" });
@@ -132,13 +137,31 @@ fn write_full(arena: &Processes, p: ProcId, depth: usize, out: &mut String) {
             let order: Vec<String> = order.iter().map(|&set| events_of(arena, set)).collect();
             out.push_str(&format!(", <{}>)", order.join(", ")));
         }
-        Process::Compress(c, q) => {
-            out.push_str(&format!("{}(", c.name()));
+        Process::PrioritiseOrder(q, above) => {
+            out.push_str("prioritisepo(");
             write_full(arena, *q, depth - 1, out);
-            out.push(')');
+            let name = |e| arena.events.name(e).to_string();
+            let pairs: Vec<String> =
+                above.iter().map(|&(a, b)| format!("({}, {})", name(a), name(b))).collect();
+            out.push_str(&format!(", {{{}}})", pairs.join(", ")));
         }
-        _ => write_term(arena, p, 3, out),
+        Process::OneOfEach(q) => match arena.get(*q) {
+            Process::Chase(inner) => full_function("deter", arena, *inner, depth, out),
+            _ => full_function("deter", arena, *q, depth, out),
+        },
+        Process::Chase(q) => full_function("chase", arena, *q, depth, out),
+        Process::Compress(c, q) => full_function(c.name(), arena, *q, depth, out),
+        Process::Stop | Process::Skip | Process::Omega | Process::Div | Process::Call(_) => {
+            write_term(arena, p, 1, out);
+        }
     }
+}
+
+fn full_function(name: &str, arena: &Processes, p: ProcId, depth: usize, out: &mut String) {
+    out.push_str(name);
+    out.push('(');
+    write_full(arena, p, depth - 1, out);
+    out.push(')');
 }
 
 fn write_term(arena: &Processes, p: ProcId, depth: usize, out: &mut String) {

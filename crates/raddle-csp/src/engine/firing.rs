@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,6 +22,9 @@ const RED_ZONE_BYTES: usize = 128 * 1024;
 const STACK_SEGMENT_BYTES: usize = 4 * 1024 * 1024;
 /// Levels of operators and calls within one term. Deeper terms come from recursion without end, such as `P = P ; Q`.
 pub const TERM_DEPTH_MAX: usize = 20_000;
+
+/// How often somebody who watches is told how far a component is.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A transition of a term.
 pub type Transition = (EventId, ProcId);
@@ -36,6 +40,7 @@ pub struct Firing<'a> {
     depth: usize,
     /// Told from time to time how large the component in work is.
     pub progress: Option<super::verdict::OnProgress>,
+    reported: Option<Instant>,
     /// Set from outside to stop.
     pub cancel: Option<Arc<AtomicBool>>,
     /// Bytes of the remembered transitions.
@@ -56,6 +61,7 @@ impl<'a> Firing<'a> {
             open: FxHashSet::default(),
             depth: 0,
             progress: None,
+            reported: None,
             cancel: None,
             known_bytes: 0,
             held_bytes: 0,
@@ -71,13 +77,20 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// Says how many states the component in work has.
-    pub fn report(&self, states: usize) {
-        if let Some(progress) = &self.progress {
-            let pairs = states as u64;
-            let memory_bytes = self.memory_bytes();
-            progress(&super::Progress { compiling: true, pairs, memory_bytes, ..Default::default() });
+    /// Says how many states the component in work has, from time to time.
+    pub fn report(&mut self, component: ProcId, states: usize) {
+        let Some(progress) = &self.progress else { return };
+        if self.reported.is_some_and(|last| last.elapsed() < REPORT_INTERVAL) {
+            return;
         }
+        self.reported = Some(Instant::now());
+        progress(&super::Progress {
+            compiling: true,
+            component: super::describe::term(self.arena, component),
+            pairs: states as u64,
+            memory_bytes: self.memory_bytes(),
+            ..Default::default()
+        });
     }
 
     /// About how many bytes the terms, their definitions, their transitions and the machines made of them take.

@@ -11,9 +11,6 @@ use super::room::{Room, Work};
 use super::verdict::CheckError;
 use crate::process::{EventId, ProcId, Process};
 
-/// States of a component between two reports of progress.
-const PROGRESS_STATES: usize = 1 << 13;
-
 /// A state of a [`Machine`].
 pub type State = u32;
 
@@ -78,9 +75,7 @@ impl Machine {
         let mut at = 0;
         while at < order.len() {
             firing.go_on()?;
-            if at > 0 && at % PROGRESS_STATES == 0 {
-                firing.report(order.len());
-            }
+            firing.report(root, order.len());
             if at % 64 == 0 {
                 // The machine itself, and the numbers of its terms.
                 let own = 12 * machine.transitions.len() + 32 * order.len();

@@ -6,33 +6,32 @@
 //! best-first search; Edelkamp, Leue and Lluch-Lafuente, "Directed explicit-state model checking", 2004, use the same
 //! measure, the number of enabled transitions). That makes it depth first as long as nothing gets freer.
 //!
-//! It runs beside the breadth-first search: whenever that one has found [`FIRST_PAIRS`] pairs, and then four times as
-//! many, and so on, the probe starts anew and may look at some thousand states and a small part of as many as have been
-//! found so far. So a check that holds takes a few hundredths longer, small models keep their shortest counterexample, and
-//! the answer does not depend on the number of workers or on time. [`super::CheckOptions::shortest`] turns it off.
+//! It runs beside the breadth-first search: when that one has found [`FIRST_PAIRS`] pairs, and then four times as many, and
+//! so on, the probe goes on where it stopped, until it has looked at some thousand states and a small part of as many as
+//! have been found so far. So a check that holds takes a hundredth longer, small models keep their shortest counterexample,
+//! and the answer does not depend on the number of workers or on time. [`super::CheckOptions::shortest`] turns it off.
 //!
 //! What it finds is a deadlock with the path to it; when it finds none, that says nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashSet;
 
 use super::combinator::{Label, TAU};
 use super::layout::Key;
 use super::model::{Emit, Model};
-use super::search::Search;
 use super::verdict::CheckError;
 use super::witness::Taken;
 
 /// Pairs of the breadth-first search before the first probe.
 pub const FIRST_PAIRS: u64 = 50_000;
-/// Times as many pairs before each further one.
-pub const GROWTH: u64 = 4;
+/// Times as many pairs before the probe goes on.
+const GROWTH: u64 = 4;
 /// States a probe may look at: this many, and one for each so many pairs.
-const STATES: u64 = 20_000;
-const PAIRS_PER_STATE: u64 = 32;
+const STATES: u64 = 6_000;
+const PAIRS_PER_STATE: u64 = 256;
 /// The most bytes a probe holds for its states.
 const BYTES_MAX: usize = 512 << 20;
 
@@ -42,6 +41,15 @@ struct Seen<const W: usize> {
     from: u32,
     label: Label,
     rule: u32,
+}
+
+/// How far a directed search has come.
+pub struct Probe<const W: usize> {
+    states: Vec<Seen<W>>,
+    known: FxHashSet<Key<W>>,
+    open: BinaryHeap<(Reverse<u32>, u32)>,
+    /// Pairs of the breadth-first search before it goes on.
+    next_pairs: u64,
 }
 
 /// Steps that are possible in a state: all, and those that are seen from outside.
@@ -56,28 +64,48 @@ fn steps<const W: usize>(model: &Model, key: &Key<W>) -> u32 {
     count
 }
 
-/// Looks ahead of a search that has found so many pairs; the path to a deadlock, if it met one.
-pub fn deadlock<const W: usize>(
-    search: &Search<'_, W>,
-    pairs: u64,
-) -> Result<Option<Vec<Taken<W>>>, CheckError> {
-    let model = search.model;
-    let states_max = STATES + pairs / PAIRS_PER_STATE;
-    // A state stands in the list, in the set (with the room it keeps free) and in the heap.
-    let states_max = usize::try_from(states_max).unwrap_or(usize::MAX).min(BYTES_MAX / (24 * W + 40));
-    let initial: Key<W> = model.initial();
-    let mut states = vec![Seen { key: initial, from: 0, label: TAU, rule: 0 }];
-    let mut known: FxHashSet<Key<W>> = FxHashSet::from_iter([initial]);
-    let mut open: BinaryHeap<(Reverse<u32>, u32)> = BinaryHeap::from([(Reverse(0), 0)]);
-    let mut rounds = 0u32;
-    while let Some((_, at)) = open.pop() {
-        rounds += 1;
-        if rounds.is_multiple_of(1024)
-            && search.options.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed))
-        {
-            return Err(CheckError::Cancelled);
+impl<const W: usize> Probe<W> {
+    pub fn new(model: &Model) -> Probe<W> {
+        let initial: Key<W> = model.initial();
+        Probe {
+            states: vec![Seen { key: initial, from: 0, label: TAU, rule: 0 }],
+            known: FxHashSet::from_iter([initial]),
+            open: BinaryHeap::from([(Reverse(0), 0)]),
+            next_pairs: FIRST_PAIRS,
         }
-        let key = states[at as usize].key;
+    }
+
+    /// Looks ahead of a search that has found so many pairs, if it is time; the path to a deadlock, if it met one.
+    pub fn go_on(
+        &mut self,
+        model: &Model,
+        pairs: u64,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Option<Vec<Taken<W>>>, CheckError> {
+        if pairs < self.next_pairs {
+            return Ok(None);
+        }
+        self.next_pairs = (self.next_pairs * GROWTH).max(pairs);
+        let states_max = STATES + pairs / PAIRS_PER_STATE;
+        // A state stands in the list, in the set (with the room it keeps free) and in the heap.
+        let states_max = usize::try_from(states_max).unwrap_or(usize::MAX).min(BYTES_MAX / (24 * W + 40));
+        let mut rounds = 0u32;
+        while self.states.len() < states_max {
+            let Some((_, at)) = self.open.pop() else { break };
+            rounds += 1;
+            if rounds.is_multiple_of(1024) && cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
+                return Err(CheckError::Cancelled);
+            }
+            if let Some(end) = self.expand(model, at) {
+                return Ok(Some(path(&self.states, end)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds the new states after one of them; a deadlock, if that is among them.
+    fn expand(&mut self, model: &Model, at: u32) -> Option<u32> {
+        let key = self.states[at as usize].key;
         let mut found: Vec<(Label, Key<W>, u32)> = Vec::new();
         let mut push = |label: Label, next: &Key<W>, rule: u32| {
             found.push((label, *next, rule));
@@ -86,22 +114,19 @@ pub fn deadlock<const W: usize>(
         model.taus(&key, &mut push as Emit<'_, W>);
         model.visibles(&key, &mut push as Emit<'_, W>);
         for (label, next, rule) in found {
-            if !known.insert(next) {
+            if !self.known.insert(next) {
                 continue;
             }
-            let number = states.len() as u32;
-            states.push(Seen { key: next, from: at, label, rule });
+            let number = self.states.len() as u32;
+            self.states.push(Seen { key: next, from: at, label, rule });
             let possible = steps(model, &next);
             if possible == 0 && !model.is_terminated(&next) {
-                return Ok(Some(path(&states, number)));
+                return Some(number);
             }
-            open.push((Reverse(possible), number));
+            self.open.push((Reverse(possible), number));
         }
-        if states.len() >= states_max {
-            return Ok(None);
-        }
+        None
     }
-    Ok(None)
 }
 
 fn path<const W: usize>(states: &[Seen<W>], end: u32) -> Vec<Taken<W>> {

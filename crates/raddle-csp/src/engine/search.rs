@@ -28,13 +28,14 @@ use super::combinator::{Label, TICK};
 use super::layout::{Field, Key};
 use super::model::Model;
 use super::normal::{LabelSet, Node, NodeId, NormalForm, is_subset, set_words};
+use super::probe::{self, Probe};
 use super::reduction::{Chosen, Reduction};
 use super::refusals::{self, AfterRefusal, Allowed};
 use super::store::{Layer, Store};
 use super::table::{INSERT_KEYS_MAX, hash};
 use super::verdict::{CheckError, CheckOptions, Progress, Statistics};
 use super::witness::Taken;
-use super::{divergence, neighbours, probe};
+use super::{divergence, neighbours};
 
 /// Pairs a worker takes at a time: at most, and, so that all finish a small pass together, at least.
 const CHUNK_PAIRS_MAX: usize = 512;
@@ -230,7 +231,7 @@ impl<'m, const W: usize> Search<'m, W> {
         let taus = self.model.may_have_taus();
         let loops = self.claims.divergences && divergence::possible(self.model);
         let mut found: Faults<W> = Vec::new();
-        let mut next_probe = self.probes(wanted).then_some(probe::FIRST_PAIRS);
+        let mut ahead = self.probes(wanted).then(|| Probe::new(self.model));
         let mut may_ask_neighbours = self.may_ask_neighbours(loops);
         while !layer.is_empty() {
             let first = self.layers.len();
@@ -243,7 +244,7 @@ impl<'m, const W: usize> Search<'m, W> {
                 more = !next.is_empty();
                 if more {
                     self.layers.push(next);
-                    if let Some(fault) = self.probe(&mut next_probe)? {
+                    if let Some(fault) = self.probe(&mut ahead)? {
                         return Ok(vec![fault]);
                     }
                 }
@@ -286,7 +287,7 @@ impl<'m, const W: usize> Search<'m, W> {
                 }
             }
             if found.is_empty()
-                && let Some(fault) = self.probe(&mut next_probe)?
+                && let Some(fault) = self.probe(&mut ahead)?
             {
                 return Ok(vec![fault]);
             }
@@ -309,11 +310,12 @@ impl<'m, const W: usize> Search<'m, W> {
     }
 
     /// Lets a directed search look for a deadlock if enough pairs have been found since the last time.
-    fn probe(&mut self, next: &mut Option<u64>) -> Result<Option<(Fault, Violation<W>)>, CheckError> {
+    fn probe(&mut self, ahead: &mut Option<Probe<W>>) -> Result<Option<(Fault, Violation<W>)>, CheckError> {
+        let Some(ahead) = ahead else { return Ok(None) };
         let pairs = self.store.state_count();
-        let Some(at) = next.filter(|&at| pairs >= at) else { return Ok(None) };
-        *next = Some((at * probe::GROWTH).max(pairs));
-        let Some(steps) = probe::deadlock(self, pairs)? else { return Ok(None) };
+        let Some(steps) = ahead.go_on(self.model, pairs, self.options.cancel.as_deref())? else {
+            return Ok(None);
+        };
         let key = steps.last().map_or_else(|| self.model.initial(), |step| step.to);
         self.probed = Some(steps);
         self.memory_bytes_max = self.memory_bytes_max.max(self.store.memory_bytes());
@@ -470,6 +472,7 @@ impl<'m, const W: usize> Search<'m, W> {
         if let Some(progress) = &self.options.progress {
             progress(&Progress {
                 compiling: false,
+                component: String::new(),
                 plies: self.plies.len() as u64,
                 pairs,
                 transitions: self.transitions.load(Ordering::Relaxed),
@@ -601,6 +604,8 @@ impl<'m, const W: usize> Search<'m, W> {
         }
     }
 
+    /// Kept apart from the expansion of all other models, which is the innermost loop and slower with this inside.
+    #[inline(never)]
     fn expand_after_refusals(
         &self,
         worker: &mut Worker<W>,

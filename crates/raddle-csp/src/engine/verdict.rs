@@ -62,10 +62,12 @@ impl Default for CheckOptions {
 }
 
 /// Where a running check is.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Progress {
     /// Components are still being made; `pairs` are the states of the one in work.
     pub compiling: bool,
+    /// Which one that is.
+    pub component: String,
     /// Finished plies: the visible events of the traces explored so far.
     pub plies: u64,
     /// Pairs found so far.

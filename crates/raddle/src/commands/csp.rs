@@ -233,7 +233,8 @@ fn options(effort: &Effort, spinner: Option<&ProgressBar>) -> anyhow::Result<Che
         Arc::new(move |p: &Progress| {
             if p.compiling {
                 bar.set_message(format!(
-                    "compiling, {} states of a component, {}",
+                    "compiling {}, {} states, {}",
+                    p.component,
                     HumanCount(p.pairs),
                     HumanBytes(p.memory_bytes)
                 ));

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::env::{Env, Slot, Thunk, lookup};
+use super::env::{Env, Slot, State, lookup};
 use super::value::{Closure, Code, Value};
 use super::{Evaluator, Fault, Result};
 use crate::lang::ast::{BinOp, Decl, DeclId, Expr, ExprId, UnOp};
@@ -26,7 +26,7 @@ impl Evaluator {
                 {
                     return lookup(env, hops, slot);
                 }
-                Slot::Thunk(Thunk::pending(expr, env.clone()))
+                Slot::Thunk(self.thunk(State::Pending(expr, env.clone())))
             }
         }
     }

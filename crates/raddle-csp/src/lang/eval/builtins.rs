@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::env::{Slot, State, Thunk};
+use super::env::{Slot, State};
 use super::value::{List, Seq, Set, Value};
 use super::{Evaluator, Fault, Result};
 use crate::lang::ast::ExprId;
@@ -168,7 +168,7 @@ impl Evaluator {
                         Value::Seq(part) => all.extend_from_slice(part.items()),
                         Value::SeqFrom(_) => {
                             let rest = Slot::Value(Value::Seq(seq.skip(i)));
-                            let endless = Slot::Thunk(Thunk::new(State::Concat(rest)));
+                            let endless = Slot::Thunk(self.thunk(State::Concat(rest)));
                             return self.joined(Value::Seq(Seq::new(all)), endless, span);
                         }
                         other => return Err(self.wrong_kind(span, "a sequence", other)),

@@ -62,31 +62,27 @@ pub struct Generator {
 }
 
 impl Thunk {
-    pub fn pending(expr: ExprId, env: Env) -> Rc<Thunk> {
-        Thunk::new(State::Pending(expr, env))
-    }
-
     pub fn new(state: State) -> Rc<Thunk> {
+        count_one_more();
         Rc::new(Thunk { state: RefCell::new(state) })
-    }
-
-    pub fn part(whole: Rc<Thunk>, pat: PatId, var: VarId) -> Rc<Thunk> {
-        Thunk::new(State::Part(whole, pat, var))
     }
 }
 
 impl Frame {
     pub fn new(id: u64, slots: u32, parent: Env) -> Rc<Frame> {
+        count_one_more();
         Rc::new(Frame { slots: RefCell::new(vec![Slot::Empty; slots as usize]), parent, id })
     }
 
     /// A frame with the same contents somewhere else.
     pub fn moved(&self, id: u64, parent: Env) -> Rc<Frame> {
+        count_one_more();
         Rc::new(Frame { slots: RefCell::new(self.slots.borrow().clone()), parent, id })
     }
 
     /// A frame with the same contents, for the next round of a generator.
     pub fn copy(&self, id: u64) -> Rc<Frame> {
+        count_one_more();
         Rc::new(Frame { slots: RefCell::new(self.slots.borrow().clone()), parent: self.parent.clone(), id })
     }
 
@@ -94,6 +90,17 @@ impl Frame {
         if let Some(place) = self.slots.borrow_mut().get_mut(slot as usize) {
             *place = value;
         }
+    }
+
+    /// Forgets everything in it, when nobody can look it up any more.
+    pub fn empty(&self) {
+        // Dropping comes after giving the slots back: it may come by here again.
+        let slots = std::mem::take(&mut *self.slots.borrow_mut());
+        drop(slots);
+    }
+
+    pub fn each(&self, look: &mut dyn FnMut(&Slot)) {
+        self.slots.borrow().iter().for_each(look);
     }
 
     pub fn get(&self, slot: u32) -> Slot {
@@ -142,8 +149,31 @@ fn bury(remains: Remains) {
     DIGGING.set(false);
 }
 
+/// How many frames and thunks there are on this thread.
+#[cfg(test)]
+pub(super) fn live() -> usize {
+    LIVE.get()
+}
+
+#[cfg(test)]
+thread_local! {
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts what is made, for tests.
+fn count_one_more() {
+    #[cfg(test)]
+    LIVE.set(LIVE.get() + 1);
+}
+
+fn count_one_less() {
+    #[cfg(test)]
+    LIVE.set(LIVE.get() - 1);
+}
+
 impl Drop for Frame {
     fn drop(&mut self) {
+        count_one_less();
         let (slots, parent) = (std::mem::take(self.slots.get_mut()), self.parent.take());
         if !slots.is_empty() || parent.is_some() {
             bury(Remains::Frame(slots, parent));
@@ -153,6 +183,7 @@ impl Drop for Frame {
 
 impl Drop for Thunk {
     fn drop(&mut self) {
+        count_one_less();
         let state = self.state.get_mut();
         // Frames bury what they hold themselves.
         let deep = match state {
@@ -185,7 +216,7 @@ mod tests {
         let mut env: Env = None;
         for id in 0..1_000_000 {
             let frame = Frame::new(id, 1, None);
-            frame.set(0, Slot::Thunk(Thunk::pending(ExprId(0), env)));
+            frame.set(0, Slot::Thunk(Thunk::new(State::Pending(ExprId(0), env))));
             env = Some(frame);
         }
         drop(env);

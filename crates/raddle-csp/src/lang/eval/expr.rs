@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::apply::Applied;
-use super::env::{Env, Frame, Slot, Thunk, lookup};
+use super::env::{Env, Frame, Slot, State, lookup};
 use super::value::{Code, Set, Value};
 use super::{Evaluator, Fault, Result, has_arguments};
 use crate::lang::ast::{BinOp, Decl, DeclId, Expr, ExprId, Items, Stmt, UnOp};
@@ -300,6 +300,7 @@ impl Evaluator {
         }
         let slots = program.resolved.frames.get(&id).copied().unwrap_or(0);
         let frame = self.frame(slots, env);
+        let frame = self.cycles.frame(frame);
         let inner: Env = Some(frame.clone());
         if let Some(key) = known {
             if self.lets.len() >= LETS_MAX {
@@ -319,14 +320,15 @@ impl Evaluator {
                     } else {
                         // A constant is a clause of its own, with a frame of its own.
                         let clause: Env = Some(self.frame(0, &inner));
-                        Slot::Thunk(Thunk::pending(clauses[0].body, clause))
+                        Slot::Thunk(self.thunk(State::Pending(clauses[0].body, clause)))
                     };
                     self.fill(&frame, var, value);
                 }
                 Decl::Pattern { pat, body } => {
-                    let whole = Thunk::pending(*body, inner.clone());
+                    let whole = self.thunk(State::Pending(*body, inner.clone()));
                     for &var in vars {
-                        self.fill(&frame, var, Slot::Thunk(Thunk::part(whole.clone(), *pat, var)));
+                        let part = self.thunk(State::Part(whole.clone(), *pat, var));
+                        self.fill(&frame, var, Slot::Thunk(part));
                     }
                 }
                 _ => {}

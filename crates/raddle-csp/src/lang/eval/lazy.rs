@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::env::{Env, Frame, Generator, Slot, State, Thunk};
+use super::env::{Env, Frame, Generator, Slot, State};
 use super::expr::endless_sequence;
 use super::value::{Lazy, LazyMap, List, Seq, Stream, Value};
 use super::{Evaluator, Fault, Result};
@@ -65,7 +65,7 @@ impl Evaluator {
                 return Slot::Value(value);
             }
         }
-        Slot::Thunk(Thunk::pending(expr, env.clone()))
+        Slot::Thunk(self.thunk(State::Pending(expr, env.clone())))
     }
 
     /// The same for something that was delayed before.
@@ -273,7 +273,7 @@ impl Evaluator {
             // What comes after an endless sequence is never reached.
             Value::SeqFrom(_) => left,
             Value::Stream(cell) => {
-                let rest = Thunk::new(State::Append(cell.rest.clone(), right));
+                let rest = self.thunk(State::Append(cell.rest.clone(), right));
                 Value::Stream(Rc::new(Stream::new(cell.head.clone(), Slot::Thunk(rest))))
             }
             other => return Err(self.wrong_kind(span, "a sequence", &other)),
@@ -302,7 +302,7 @@ impl Evaluator {
                 };
                 let head = this.force(&head, span)?;
                 if !matches!(&head, Value::Seq(seq) if seq.items().is_empty()) {
-                    let rest = Thunk::new(State::Concat(tail));
+                    let rest = this.thunk(State::Concat(tail));
                     return this.joined(head, Slot::Thunk(rest), span);
                 }
                 rest = tail;
@@ -483,7 +483,7 @@ impl Evaluator {
                     let found = this.comprehension(*expr, at + 1, next)?;
                     if !matches!(&found, Value::Seq(seq) if seq.items().is_empty()) {
                         let rest = Generator { expr: *expr, at: *at, source: rest, frame: frame.clone() };
-                        let rest = Thunk::new(State::Rest(Box::new(rest)));
+                        let rest = this.thunk(State::Rest(Box::new(rest)));
                         return this.joined(found, Slot::Thunk(rest), span);
                     }
                 }

@@ -18,6 +18,7 @@
 mod apply;
 mod buffer;
 mod builtins;
+mod cycles;
 mod data;
 pub mod env;
 mod expr;
@@ -152,6 +153,8 @@ pub struct Evaluator {
     steps: u64,
     fuel: lazy::Fuel,
     next_id: u64,
+    /// What may refer to itself.
+    cycles: cycles::Cycles,
 }
 
 impl Evaluator {
@@ -178,6 +181,7 @@ impl Evaluator {
             steps: 0,
             fuel: lazy::Fuel::UNLIMITED,
             next_id: 1,
+            cycles: cycles::Cycles::default(),
         }
     }
 
@@ -226,6 +230,10 @@ impl Evaluator {
     fn frame(&mut self, slots: u32, parent: &Env) -> Rc<Frame> {
         let id = self.fresh_id();
         Frame::new(id, slots, parent.clone())
+    }
+
+    fn thunk(&mut self, state: State) -> Rc<Thunk> {
+        self.cycles.thunk(Thunk::new(state))
     }
 
     fn wrong_kind(&self, span: Span, wanted: &str, found: &Value) -> Fault {
@@ -338,14 +346,22 @@ impl Evaluator {
             }
             Decl::Function { clauses, .. } => {
                 let body = clauses[0].body;
-                let thunk = self.globals.entry(var).or_insert_with(|| Thunk::pending(body, None)).clone();
+                let thunk = match self.globals.get(&var) {
+                    Some(thunk) => thunk.clone(),
+                    None => {
+                        let thunk = self.thunk(State::Pending(body, None));
+                        self.globals.insert(var, thunk.clone());
+                        thunk
+                    }
+                };
                 self.force_thunk(&thunk, span)
             }
             Decl::Pattern { pat, body } => {
                 if !self.globals.contains_key(&var) {
-                    let whole = Thunk::pending(*body, None);
+                    let whole = self.thunk(State::Pending(*body, None));
                     for &sibling in program.resolved.defines.get(&decl).into_iter().flatten() {
-                        self.globals.insert(sibling, Thunk::part(whole.clone(), *pat, sibling));
+                        let part = self.thunk(State::Part(whole.clone(), *pat, sibling));
+                        self.globals.insert(sibling, part);
                     }
                 }
                 match self.globals.get(&var).cloned() {

@@ -3,21 +3,42 @@
 use super::Evaluator;
 use super::env::Slot;
 use super::value::{Code, List, Set, Value};
-use crate::process::ProcId;
+use crate::engine::describe;
+use crate::process::{ProcId, Process};
 
 /// Longest text of a value inside a message or a name.
 const SHORT_MAX: usize = 80;
 
-impl Evaluator {
-    pub fn show(&self, value: &Value) -> String {
-        let mut out = String::new();
-        self.write(value, &mut out);
-        out
+/// What has been written, and how processes are.
+struct Text {
+    text: String,
+    terms: bool,
+}
+
+impl Text {
+    fn push(&mut self, c: char) {
+        self.text.push(c);
     }
 
-    /// Like [`Self::show`], cut off where it gets long.
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+}
+
+impl Evaluator {
+    /// As a user is shown it: processes without a name as terms.
+    pub fn show(&self, value: &Value) -> String {
+        let mut out = Text { text: String::new(), terms: true };
+        self.write(value, &mut out);
+        out.text
+    }
+
+    /// For names and messages: cut off where it gets long, and processes without a name by their number, which tells
+    /// different ones apart.
     pub(super) fn show_short(&self, value: &Value) -> String {
-        let full = self.show(value);
+        let mut out = Text { text: String::new(), terms: false };
+        self.write(value, &mut out);
+        let full = out.text;
         if full.chars().count() <= SHORT_MAX {
             return full;
         }
@@ -29,7 +50,7 @@ impl Evaluator {
         format!("{cut}...#{:08x}", hash >> 32)
     }
 
-    fn write_list(&self, items: &[Value], out: &mut String) {
+    fn write_list(&self, items: &[Value], out: &mut Text) {
         for (i, item) in items.iter().enumerate() {
             if i > 0 {
                 out.push_str(", ");
@@ -38,7 +59,7 @@ impl Evaluator {
         }
     }
 
-    fn write_dotted(&self, list: &List, out: &mut String) {
+    fn write_dotted(&self, list: &List, out: &mut Text) {
         for (i, part) in list.items.iter().enumerate() {
             if i > 0 {
                 out.push('.');
@@ -47,7 +68,7 @@ impl Evaluator {
         }
     }
 
-    fn write(&self, value: &Value, out: &mut String) {
+    fn write(&self, value: &Value, out: &mut Text) {
         match value {
             Value::Int(n) => out.push_str(&n.to_string()),
             Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
@@ -127,19 +148,19 @@ impl Evaluator {
             },
             Value::Builtin(builtin) => out.push_str(builtin.name()),
             Value::Image(_) => out.push_str("<function>"),
-            Value::Process(id) => out.push_str(&self.show_process(*id)),
+            Value::Process(id) => out.push_str(&self.show_process(*id, out.terms)),
         }
     }
 
     /// What has not been evaluated is left open.
-    fn write_slot(&self, slot: &Slot, out: &mut String) {
+    fn write_slot(&self, slot: &Slot, out: &mut Text) {
         match slot {
             Slot::Value(value) => self.write(value, out),
             Slot::Thunk(_) | Slot::Empty => out.push_str("..."),
         }
     }
 
-    fn write_set(&self, set: &Set, out: &mut String) {
+    fn write_set(&self, set: &Set, out: &mut Text) {
         match set {
             Set::List(list) => {
                 out.push('{');
@@ -192,13 +213,13 @@ impl Evaluator {
         }
     }
 
-    /// A process is shown by its name; one without a name by its number, which tells different ones apart.
-    fn show_process(&self, id: ProcId) -> String {
+    fn show_process(&self, id: ProcId, terms: bool) -> String {
         match self.arena.get(id) {
-            crate::process::Process::Call(call) => self.arena.call_name(*call).to_owned(),
-            crate::process::Process::Stop => "STOP".into(),
-            crate::process::Process::Skip => "SKIP".into(),
-            crate::process::Process::Div => "DIV".into(),
+            Process::Call(call) => self.arena.call_name(*call).to_owned(),
+            Process::Stop => "STOP".into(),
+            Process::Skip => "SKIP".into(),
+            Process::Div => "DIV".into(),
+            _ if terms => describe::full(&self.arena, id),
             _ => format!("<process {}>", id.0),
         }
     }

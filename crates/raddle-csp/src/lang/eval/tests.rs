@@ -1,5 +1,6 @@
 //! Golden tests: expressions and their values, and the messages for what has none.
 
+mod cycles;
 mod fdr;
 mod lazy;
 mod memory;

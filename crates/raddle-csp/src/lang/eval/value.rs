@@ -59,6 +59,11 @@ impl Seq {
         Seq { list: Rc::new(List::new(items)), start: 0 }
     }
 
+    /// The elements that this and other views share.
+    pub fn shared(&self) -> &Rc<List> {
+        &self.list
+    }
+
     pub fn items(&self) -> &[Value] {
         &self.list.items[self.start..]
     }

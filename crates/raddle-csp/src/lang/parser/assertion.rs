@@ -215,6 +215,10 @@ impl Parser<'_> {
                 assertion.partial_order = Some(mode);
             }
             "tau priority" | "tau priority over" => {
+                if assertion.tau_priority.is_some() {
+                    self.error(Diagnostic::error(Stage::Syntax, span, "the option is given twice"));
+                    return None;
+                }
                 self.expect(Kind::RSquare, "`]` after the option");
                 self.expect(Kind::Colon, "`:` and a set of events after `:[tau priority]`");
                 assertion.tau_priority = Some(self.expr(0));

@@ -311,6 +311,9 @@ impl Parser<'_> {
         if self.kind() == Kind::LParen && !self.token().after_newline {
             self.bump();
             self.open();
+            if self.kind() == Kind::RParen {
+                self.unexpected("an argument (a module without parameters has no parentheses)");
+            }
             while self.kind() != Kind::RParen && !self.failed {
                 args.push(self.expr(0));
                 if !self.eat(Kind::Comma) {

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use crate::lang::ast::{Ident, TypeExpr};
+use crate::lang::diagnostic::{Diagnostic, Stage};
 use crate::lang::token::Kind;
 
 /// Deepest nesting of a written type.
@@ -53,12 +54,18 @@ impl Parser<'_> {
             self.unexpected("a type that is nested less deeply");
             return TypeExpr::Error;
         }
+        let start = self.span();
         let left = self.type_dot(depth);
-        if self.eat(Kind::Arrow) {
-            let args = match left {
-                TypeExpr::Tuple(args) => args,
-                other => vec![other],
+        if self.kind() == Kind::Arrow {
+            let TypeExpr::Tuple(args) = left else {
+                let message = "the arguments of a function type stand in parentheses";
+                self.error(
+                    Diagnostic::error(Stage::Syntax, start.to(self.span()), message)
+                        .note("write `(Int) -> Int`, and `(Int, Bool) -> Int` for two"),
+                );
+                return TypeExpr::Error;
             };
+            self.bump();
             return TypeExpr::Function(args, Box::new(self.type_arrow(depth + 1)));
         }
         let left = unparenthesise(left);

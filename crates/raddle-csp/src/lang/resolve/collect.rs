@@ -85,6 +85,13 @@ impl Resolver<'_> {
                     .notes
                     .push("move it after `endmodule`".into());
             }
+            Decl::Print(_) if scope != ScopeId(0) || timed.is_some() => {
+                let place = if timed.is_some() { "timed sections" } else { "modules" };
+                let span = self.ast.decl_span(id);
+                self.error(span, format!("`print` is not allowed inside {place}"))
+                    .notes
+                    .push("move it to the top of the script".into());
+            }
             Decl::Assert(_) | Decl::Print(_) => {
                 self.out.goals.push(id);
                 self.push_job(id, scope, timed);
