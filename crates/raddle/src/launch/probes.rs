@@ -21,10 +21,12 @@ pub struct Probes {
     pub aspects: String,
     /// The file that the runtime reads.
     pub plan: PathBuf,
+    /// Names of events that may be missing at times, or carry other values than the program passes: nothing is confirmed by them.
+    pub doubtful: Vec<String>,
 }
 
 /// Part of the name of a plan: grows when the planner changes.
-const PLANNER_VERSION: u32 = 2;
+const PLANNER_VERSION: u32 = 3;
 
 /// Before each line of a model, in texts that hold both.
 const MODEL: &str = "model ";
@@ -96,7 +98,8 @@ impl Probes {
         let modules = modules_of(program)?;
         let folder = RuntimeFiles::unpack()?.folder().join("probes");
         let path = folder.join(format!("{:016x}.plan", key(&text, &modules)));
-        if !path.exists() || tells {
+        let doubts = path.with_extension("doubts");
+        if !path.exists() || !doubts.exists() || tells {
             let locator = Locator::new(&modules);
             let made = plan(&own, &modelled, &modules, &locator);
             let first = own.aspects().count();
@@ -109,10 +112,20 @@ impl Probes {
                     source.show(&Diagnostic::warning(&aspect.target.span, &note.message, &note.help));
                 }
             }
+            let doubtful = made.notes.iter().filter(|(_, note)| note.is_doubt);
+            let mut names: Vec<&str> = doubtful
+                .filter_map(|(number, _)| Some(own.aspects().nth(*number)?.event.name.as_str()))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            keep(&folder, &doubts, names.join("\n").as_bytes())?;
             let bytes: Vec<u8> = made.words.iter().flat_map(|word| word.to_le_bytes()).collect();
             keep(&folder, &path, &bytes)?;
         }
-        Ok(Probes { aspects: text, plan: path })
+        let doubtful =
+            std::fs::read_to_string(&doubts).with_context(|| format!("cannot read {}", doubts.display()))?;
+        let doubtful = doubtful.lines().map(str::to_owned).collect();
+        Ok(Probes { aspects: text, plan: path, doubtful })
     }
 }
 
