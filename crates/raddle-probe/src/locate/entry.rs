@@ -117,7 +117,10 @@ fn of_expression<'a>(
         }
         // What the register held at the entry: it still does.
         [Operation::EntryValue { expression }, Operation::StackValue] => {
-            of_expression(dwarf, unit, Expression(expression), FrameBase::Other)
+            match operations(unit, Expression(expression))[..] {
+                [Operation::Register { register }] => AtEntry::Register(register.0),
+                _ => AtEntry::Computed,
+            }
         }
         [Operation::UnsignedConstant { value }, Operation::StackValue] => AtEntry::Constant(value as i64),
         [Operation::SignedConstant { value }, Operation::StackValue] => AtEntry::Constant(value),
@@ -136,7 +139,7 @@ fn in_frame(base: FrameBase, offset: i64) -> AtEntry {
     const ABOVE_POINTER: i64 = 16;
     let above = match base {
         FrameBase::Canonical => offset,
-        FrameBase::Pointer => offset - ABOVE_POINTER,
+        FrameBase::Pointer => offset.saturating_sub(ABOVE_POINTER),
         FrameBase::Other => return AtEntry::Frame,
     };
     match u64::try_from(above) {
