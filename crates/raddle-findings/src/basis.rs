@@ -109,6 +109,8 @@ pub enum Attempt {
     Ordered,
     /// The schedule was followed to its end; what the run did keeps the property.
     Kept,
+    /// What the run did violates the property, but of these events some may be missing or carry other values.
+    UncertainEvents { events: Vec<String> },
     /// It was shown at first, but not again when the stored schedule was replayed.
     NotAgain { shown: u32, replays: u32 },
     /// More threads than a replay can follow.

@@ -297,3 +297,30 @@ fn calls_as_objdump_shows_them() {
         }
     }
 }
+
+/// What debug information says about arguments may be anything; plans are made all the same.
+#[test]
+fn damaged_debug_information_is_read_without_panic() {
+    let built = build("gcc", "c.c", C, &["-g", "-O2"]);
+    let bytes = std::fs::read(&built.path).unwrap();
+    let file = parse("a(#0, #1, #2, #return) after body *\nb(#0, *#1) before call add\n").file;
+    let path = built.folder.path().join("damaged");
+    let mut seed = 0x2545_f491_4f6c_dd1du64;
+    let mut next = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % below as u64) as usize
+    };
+    for _ in 0..150 {
+        let mut damaged = bytes.clone();
+        for _ in 0..1 + next(12) {
+            let at = next(damaged.len());
+            damaged[at] = next(256) as u8;
+        }
+        std::fs::write(&path, &damaged).unwrap();
+        let modules = [Module::open(&path).unwrap()];
+        let locator = Locator::new(&modules);
+        let _ = raddle_probe::plan::plan(&file, &parse("").file, &modules, &locator).words.len();
+    }
+}

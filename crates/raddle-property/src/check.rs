@@ -4,7 +4,7 @@
 
 use crate::PropertyError;
 use crate::automaton::{Automaton, Moved};
-use crate::events::Events;
+use crate::events::{Events, Value};
 use crate::script::{MARK, Program as Subject, Property, compose, step_events};
 use crate::search::{Found, search};
 use raddle_csp::engine::{CheckOptions, Counterexample, Outcome};
@@ -21,6 +21,7 @@ use raddle_predict::program::{Action, Program};
 use raddle_trace::model::EventIx;
 use raddle_trace::{MemoryTrace, Op, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How hard to look.
@@ -388,6 +389,15 @@ pub fn waiting(program: &Program, moves: &[ThreadIx]) -> Vec<(ThreadIx, Pos)> {
         waits && state.status(*thread, limit) == raddle_predict::state::Status::Blocked
     };
     program.thread_ids().filter(blocked).map(|thread| (thread, state.at[thread.index()])).collect()
+}
+
+/// Names of the property's events that carry a value which could not be read: what they are about is not known.
+pub fn unreadable(trace: &MemoryTrace, property: &Property) -> Vec<String> {
+    let events = Events::of(trace, |name| property.mentions(name));
+    let carries =
+        |fields: &[BTreeSet<Value>]| fields.iter().any(|values| values.contains(&Value::Unreadable));
+    let found = events.channels.iter().filter(|(_, fields)| carries(fields));
+    found.map(|(name, _)| name.clone()).collect()
 }
 
 /// Does the run that the trace shows violate the assertion with this number, counted from 1? Nothing is searched for: the run has one order.

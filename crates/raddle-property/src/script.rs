@@ -277,7 +277,8 @@ fn own_channels(text: &mut String, property: &Property, events: &Events) {
             let name = format!("{channel}_arg{}", number + 1);
             if !property.defined.contains(&name) {
                 let list: Vec<String> = values.iter().map(|value| events.written(value)).collect();
-                let _ = writeln!(text, "{name} = {{{}}}", list.join(", "));
+                // `{-` would begin a comment.
+                let _ = writeln!(text, "{name} = {{ {} }}", list.join(", "));
             }
         }
         if !property.defined.contains(channel) {

@@ -105,6 +105,23 @@ pub mod source {
     pub const ACCESSED: u8 = 7;
     pub const THREAD: u8 = 8;
     pub const CALLER: u8 = 9;
+    /// An address of a module of the plan ([`global`](super::global)).
+    pub const GLOBAL: u8 = 10;
+    /// The compiler did not leave it anywhere.
+    pub const UNREADABLE: u8 = 11;
+}
+
+/// Bits of an address in [`global`].
+const ADDRESS_BITS: u32 = 48;
+
+/// An address of a module, as the plan counts modules, in one word.
+pub const fn global(module: usize, address: u64) -> u64 {
+    (module as u64) << ADDRESS_BITS | address & ((1 << ADDRESS_BITS) - 1)
+}
+
+/// Module and address.
+pub const fn global_place(word: u64) -> (usize, u64) {
+    ((word >> ADDRESS_BITS) as usize, word & ((1 << ADDRESS_BITS) - 1))
 }
 
 /// First word of a value: source, dereferences, bytes, signed.
@@ -164,5 +181,6 @@ mod tests {
         assert_eq!(widened(0x1_80, 1, true), -128);
         assert_eq!(widened(u64::MAX, 8, true), -1);
         assert_eq!(text_place(text(12345, 77)), (12345, 77));
+        assert_eq!(global_place(global(63, 0x40_1234)), (63, 0x40_1234));
     }
 }

@@ -181,6 +181,108 @@ fn every_use_case_is_decided() {
     }
 }
 
+/// Use case 4 against the library of the system, which was not rebuilt. Main finalizes without waiting for the thread that steps.
+const SQLITE: &str = r#"
+#include "corpus.h"
+#include <sqlite3.h>
+
+static sqlite3_stmt *query;
+static int result, value;
+
+static void reader(void) {
+    result = sqlite3_step(query); // PROPERTY:1
+    value = sqlite3_column_int(query, 0);
+}
+
+int main(void) {
+    sqlite3 *db;
+    if (sqlite3_open(":memory:", &db) || sqlite3_prepare_v2(db, "select 6 * 7", -1, &query, NULL)) return 1;
+    pthread_t thread = start(reader);
+#ifdef CORRECT
+    finish(thread);
+    sqlite3_finalize(query);
+#else
+    turn(1);
+    sqlite3_finalize(query); // PROPERTY:2
+    finish(thread);
+#endif
+    sqlite3_close(db);
+    printf("%d %d\n", result, value);
+    return 0;
+}
+"#;
+const SQLITE_ASPECTS: &str = "open(*#1) after call sqlite3_open\n\
+                              close(#0) before call sqlite3_close\n\
+                              prepare(#0, *#3) after call sqlite3_prepare_v2\n\
+                              finalize(#0) before call sqlite3_finalize\n\
+                              step(#0) before call sqlite3_step\n\
+                              column(#0) before call sqlite3_column_*\n";
+
+/// Use case 7 against the C library: a stream may be written only between fopen and fclose.
+const STREAM: &str = r#"
+#include "corpus.h"
+
+static FILE *out;
+
+static void writer(void) {
+    fwrite("text\n", 1, 5, out); // PROPERTY:1
+}
+
+int main(void) {
+    out = fopen("/dev/null", "w");
+    pthread_t thread = start(writer);
+#ifdef CORRECT
+    finish(thread);
+    fclose(out);
+#else
+    turn(1);
+    fclose(out); // PROPERTY:2
+    finish(thread);
+#endif
+    puts("done");
+    return 0;
+}
+"#;
+const STREAM_ASPECTS: &str = "open(#return) after call fopen\n\
+                              access(#3) before call fwrite\n\
+                              close(#0) before call fclose\n";
+
+#[test]
+fn interfaces_of_libraries_that_were_not_rebuilt() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let scratch = folder(&[
+        ("sqlite.c", SQLITE),
+        ("sqlite.aspects", SQLITE_ASPECTS),
+        ("stream.c", STREAM),
+        ("stream.aspects", STREAM_ASPECTS),
+    ]);
+    for compiler in compilers() {
+        for (name, property, library) in [("sqlite", "sql", " -lsqlite3"), ("stream", "file", "")] {
+            for (level, correct) in [("-O0", false), ("-O2", false), ("-O2", true)] {
+                let define = if correct { " -DCORRECT" } else { "" };
+                let include = root.join("corpus/include");
+                let flags = format!("{level} -g -pthread -I{}{define}{library}", include.display());
+                let mut hunt = raddle();
+                hunt.current_dir(scratch.path())
+                    .env("RADDLE_CC", &compiler)
+                    .args(["hunt", "-q", "--json", "--cflags", &flags])
+                    .args(["--aspects", &format!("{name}.aspects"), "--property"])
+                    .arg(root.join(format!("corpus/usecases/{property}.csp")))
+                    .arg(format!("{name}.c"));
+                let output = run(&mut hunt);
+                let text = String::from_utf8_lossy(&output.stdout);
+                let told = String::from_utf8_lossy(&output.stderr);
+                let document: serde_json::Value = serde_json::from_slice(&output.stdout)
+                    .unwrap_or_else(|_| panic!("{compiler} {flags}: {text}\n{told}"));
+                let confirmed = document["findings"].as_array().unwrap().iter().any(|finding| {
+                    finding["kind"] == "property-violation" && finding["grade"] == "confirmed"
+                });
+                assert_eq!(confirmed, !correct, "{compiler} {flags}: {text}\n{told}");
+            }
+        }
+    }
+}
+
 #[test]
 fn mistakes_in_properties_are_told_at_their_place() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();

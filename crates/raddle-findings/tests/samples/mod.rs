@@ -209,6 +209,7 @@ impl Sampler<'_> {
             Attempt::OtherDeadlock { missing: vec![self.s()] },
             Attempt::Ordered,
             Attempt::Kept,
+            Attempt::UncertainEvents { events: vec![self.s()] },
             Attempt::NotAgain { shown: 1, replays: 2 },
             Attempt::TooManyThreads,
             Attempt::OutOfTime,
@@ -221,7 +222,8 @@ impl Sampler<'_> {
                 Attempt::Diverged { .. } | Attempt::Standstill { .. } | Attempt::Ended { .. } => {}
                 Attempt::TimedOut { .. } | Attempt::OtherMemory | Attempt::OtherDeadlock { .. } => {}
                 Attempt::Ordered | Attempt::Kept | Attempt::NotAgain { .. } | Attempt::TooManyThreads => {}
-                Attempt::OutOfTime
+                Attempt::UncertainEvents { .. }
+                | Attempt::OutOfTime
                 | Attempt::Interrupted
                 | Attempt::TooLong { .. }
                 | Attempt::NotStored { .. } => {}

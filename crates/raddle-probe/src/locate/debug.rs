@@ -2,9 +2,10 @@
 //!
 //! Damage ends the reading of a unit; what was read before it stays.
 
+use super::entry::{self, AtEntry, FrameBase};
 use gimli::{AttributeValue, DebuggingInformationEntry, DwarfSections, EndianSlice, LittleEndian, Unit};
 use object::{Object, ObjectSection};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -37,6 +38,8 @@ pub struct Extent {
 pub struct DebugInfo {
     /// There is some.
     pub exists: bool,
+    /// gcc may have made one of functions with equal code.
+    pub may_fold: bool,
     pub inlined: Vec<Inlined>,
     pub files: Vec<String>,
     /// Sorted by address.
@@ -44,6 +47,10 @@ pub struct DebugInfo {
     globals: FxHashMap<String, (u64, TypeRef)>,
     /// By the most readable name.
     signatures: FxHashMap<String, Signature>,
+    /// By their first address; several where a linker folded equal code.
+    definitions: FxHashMap<u64, Vec<Definition>>,
+    /// Names of all functions that are defined here, with code of their own or not.
+    defined: FxHashSet<String>,
     types: FxHashMap<TypeRef, Type>,
 }
 
@@ -55,6 +62,26 @@ type TypeRef = usize;
 pub struct Signature {
     pub parameters: Vec<(String, Option<usize>)>,
     pub returns: Option<usize>,
+}
+
+/// A function that has code, as it was compiled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definition {
+    /// As in the source, in its order.
+    pub signature: Signature,
+    /// By parameter.
+    pub at_entry: Vec<AtEntry>,
+    /// The compiler says that it is not called as its type says.
+    pub is_changed: bool,
+    /// Compiled from Rust, which has a calling convention of its own.
+    pub is_rust: bool,
+    names: Vec<String>,
+}
+
+impl Definition {
+    pub fn is_called(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
 }
 
 /// How a value is passed and looked at.
@@ -121,9 +148,16 @@ impl DebugInfo {
             let names = origins.names_of(origin);
             info.inlined.push(Inlined { names, file, line });
         }
-        for (function, signature) in std::mem::take(&mut origins.signatures) {
-            for name in origins.names_of(function) {
-                let name = super::names::spellings(&name).swap_remove(0);
+        for concrete in std::mem::take(&mut origins.concrete) {
+            let definition = origins.definition(&concrete);
+            info.definitions.entry(concrete.entry).or_default().push(definition);
+        }
+        for (function, signature) in &origins.signatures {
+            let is_defined = !origins.declared.contains(function);
+            for name in origins.spellings_of(*function) {
+                if is_defined {
+                    info.defined.insert(name.clone());
+                }
                 info.signatures.entry(name).or_insert_with(|| signature.clone());
             }
         }
@@ -144,6 +178,7 @@ impl DebugInfo {
         let mut structures: Vec<(isize, TypeRef)> = Vec::new();
         // Functions whose parameters are read, by depth, with their places among the signatures.
         let mut functions: Vec<(isize, usize)> = Vec::new();
+        let mut is_rust = false;
         let mut depth = 0isize;
         while let Some((delta, entry)) = entries.next_dfs()? {
             depth += delta;
@@ -163,6 +198,12 @@ impl DebugInfo {
             let here = base + entry.offset().0;
             let name = text(dwarf, unit, entry, gimli::DW_AT_name);
             match entry.tag() {
+                gimli::DW_TAG_compile_unit => {
+                    let language = entry.attr_value(gimli::DW_AT_language)?;
+                    let producer = text(dwarf, unit, entry, gimli::DW_AT_producer);
+                    self.may_fold |= producer.is_some_and(|producer| folds(&producer));
+                    is_rust = matches!(language, Some(AttributeValue::Language(gimli::DW_LANG_Rust)));
+                }
                 gimli::DW_TAG_namespace => scopes.push((depth, name.unwrap_or_default())),
                 gimli::DW_TAG_subprogram => {
                     let linkage = text(dwarf, unit, entry, gimli::DW_AT_linkage_name);
@@ -171,7 +212,25 @@ impl DebugInfo {
                     origins.functions.insert(here, (name.into_iter().chain(linkage).collect(), origin));
                     let returns = reference(base, entry, gimli::DW_AT_type);
                     functions.push((depth, origins.signatures.len()));
+                    if entry.attr_value(gimli::DW_AT_declaration)?.is_some() {
+                        origins.declared.insert(here);
+                    }
+                    if let Some(first) = first_address(dwarf, unit, entry) {
+                        let convention = entry.attr_value(gimli::DW_AT_calling_convention)?;
+                        let nocall = Some(AttributeValue::CallingConvention(gimli::DW_CC_nocall));
+                        origins.concrete.push(Concrete {
+                            signature: origins.signatures.len(),
+                            origin: reference(base, entry, gimli::DW_AT_abstract_origin),
+                            entry: first,
+                            base: entry::frame_base(unit, entry.attr_value(gimli::DW_AT_frame_base)?),
+                            is_changed: convention == nocall,
+                            is_rust,
+                            parameters: Vec::new(),
+                        });
+                    }
+                    origins.by_entry.insert(here, origins.signatures.len());
                     origins.signatures.push((here, Signature { parameters: Vec::new(), returns }));
+                    origins.parameter_entries.push(Vec::new());
                 }
                 gimli::DW_TAG_formal_parameter => {
                     if let Some(&(at, function)) = functions.last()
@@ -186,6 +245,17 @@ impl DebugInfo {
                         let parameter = (name.unwrap_or(known_name), of.or(known_type));
                         origins.parameters.insert(here, parameter.clone());
                         origins.signatures[function].1.parameters.push(parameter);
+                        origins.parameter_entries[function].push(here);
+                        if let Some(concrete) =
+                            origins.concrete.last_mut().filter(|concrete| concrete.signature == function)
+                        {
+                            let places = (
+                                entry.attr_value(gimli::DW_AT_location)?,
+                                entry.attr_value(gimli::DW_AT_const_value)?,
+                            );
+                            let place = entry::at_entry(dwarf, unit, places, concrete.base, concrete.entry);
+                            concrete.parameters.push((origin.unwrap_or(here), place));
+                        }
                     }
                 }
                 gimli::DW_TAG_inlined_subroutine => {
@@ -349,6 +419,21 @@ impl DebugInfo {
         self.signatures.get(name)
     }
 
+    /// The functions whose code begins here.
+    pub fn definitions(&self, address: u64) -> &[Definition] {
+        self.definitions.get(&address).map_or(&[], Vec::as_slice)
+    }
+
+    /// Functions that the source defines, whatever became of them.
+    pub fn defined(&self) -> impl Iterator<Item = &str> {
+        self.defined.iter().map(String::as_str)
+    }
+
+    /// Does the source define a function of this name?
+    pub fn defines(&self, name: &str) -> bool {
+        self.defined.contains(name)
+    }
+
     /// What a value of a type is, after some dereferences.
     pub fn class(&self, of: Option<usize>, dereferences: u8) -> Class {
         let Some(mut found) = of.and_then(|of| self.plain(of)) else { return Class::Unknown };
@@ -379,10 +464,52 @@ struct Origins {
     functions: FxHashMap<usize, (Vec<String>, Option<usize>)>,
     inlined: Vec<(usize, String, u32)>,
     signatures: Vec<(usize, Signature)>,
+    /// Entries of the parameters of each signature.
+    parameter_entries: Vec<Vec<usize>>,
+    /// Signatures by the entries of their functions.
+    by_entry: FxHashMap<usize, usize>,
+    declared: FxHashSet<usize>,
+    concrete: Vec<Concrete>,
     parameters: FxHashMap<usize, (String, Option<usize>)>,
 }
 
+/// A function that has code.
+struct Concrete {
+    signature: usize,
+    origin: Option<usize>,
+    entry: u64,
+    base: FrameBase,
+    is_changed: bool,
+    is_rust: bool,
+    /// Entries of the parameters that these are, in the source's order or not.
+    parameters: Vec<(usize, AtEntry)>,
+}
+
 impl Origins {
+    /// The parameters in the order of the source: a copy that a compiler made lists them as it likes.
+    fn definition(&self, concrete: &Concrete) -> Definition {
+        let source = concrete.origin.and_then(|origin| self.by_entry.get(&origin).copied());
+        let source = source.unwrap_or(concrete.signature);
+        let mut signature = self.signatures[source].1.clone();
+        signature.returns = signature.returns.or(self.signatures[concrete.signature].1.returns);
+        let place = |entry: &usize| {
+            let own = concrete.parameters.iter().find(|(origin, _)| origin == entry);
+            own.map_or(AtEntry::Nowhere, |(_, place)| *place)
+        };
+        Definition {
+            signature,
+            at_entry: self.parameter_entries[source].iter().map(place).collect(),
+            is_changed: concrete.is_changed,
+            is_rust: concrete.is_rust,
+            names: self.spellings_of(self.signatures[concrete.signature].0),
+        }
+    }
+
+    /// The most readable spelling of each name.
+    fn spellings_of(&self, function: usize) -> Vec<String> {
+        self.names_of(function).iter().map(|name| super::names::spellings(name).swap_remove(0)).collect()
+    }
+
     fn names_of(&self, mut origin: usize) -> Vec<String> {
         let mut names = Vec::new();
         for _ in 0..DEPTH_MAX {
@@ -393,6 +520,19 @@ impl Origins {
         }
         names
     }
+}
+
+/// Does gcc fold equal functions with the options that it notes? It does from -O2 on.
+fn folds(producer: &str) -> bool {
+    let mut folding = false;
+    for option in producer.split_whitespace().filter(|_| producer.starts_with("GNU ")) {
+        match option {
+            "-O2" | "-O3" | "-Os" | "-Ofast" | "-fipa-icf" => folding = true,
+            "-O0" | "-O1" | "-Og" | "-fno-ipa-icf" => folding = false,
+            _ => {}
+        }
+    }
+    folding
 }
 
 fn base_kind(entry: &Entry) -> TypeKind {
@@ -446,6 +586,19 @@ fn reference(base: usize, entry: &Entry, name: gimli::DwAt) -> Option<usize> {
         AttributeValue::DebugInfoRef(offset) => Some(offset.0),
         _ => None,
     }
+}
+
+/// Where the code of a function begins.
+fn first_address(dwarf: &gimli::Dwarf<Slice>, unit: &Unit<Slice>, entry: &Entry) -> Option<u64> {
+    match entry.attr_value(gimli::DW_AT_low_pc).ok()? {
+        Some(value) => dwarf.attr_address(unit, value).ok()?,
+        // In several pieces: the first one has the beginning.
+        None => {
+            let mut ranges = dwarf.die_ranges(unit, entry).ok()?;
+            Some(ranges.next().ok()??.begin)
+        }
+    }
+    .filter(|&address| address != 0)
 }
 
 /// The address of a variable that is always at the same place.

@@ -6,19 +6,23 @@
 //!
 //! An aspect that applies nowhere is never silent: a [`Note`] says what is known about its target and what to do.
 
+mod callee;
 mod calls;
 mod debug;
+mod entry;
 mod names;
 
+pub use callee::{Described, Knowledge};
 pub use calls::{CallSite, Callee};
-pub use debug::{Class, Signature};
+pub use debug::{Class, Definition, Signature};
+pub use entry::AtEntry;
 
 use crate::aspect::{Aspect, JoinPoint, Target, TargetName};
 use crate::image::{Image, Refusal};
 use debug::DebugInfo;
 use memmap2::Mmap;
 use object::{Object, ObjectSymbol, SymbolKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +41,8 @@ pub struct Place {
     pub is_tail_call: bool,
     /// Of a call through a register: where the register was loaded.
     pub loaded_at: Option<u64>,
+    /// Where the function that is called or entered begins, in the same module.
+    pub entry: Option<u64>,
 }
 
 /// Something that the user should know about an aspect.
@@ -44,6 +50,18 @@ pub struct Place {
 pub struct Note {
     pub message: String,
     pub help: String,
+    /// Events are missing or may be wrong: what they seem to show is not certain.
+    pub is_doubt: bool,
+}
+
+impl Note {
+    pub fn told(message: impl Into<String>, help: impl Into<String>) -> Note {
+        Note { message: message.into(), help: help.into(), is_doubt: false }
+    }
+
+    pub fn doubt(message: impl Into<String>, help: impl Into<String>) -> Note {
+        Note { message: message.into(), help: help.into(), is_doubt: true }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,30 +115,25 @@ pub struct Locator<'modules> {
     views: Vec<Option<View<'modules>>>,
 }
 
-/// A signature and what its types mean.
-#[derive(Clone, Copy)]
-pub struct Described<'module> {
-    pub signature: &'module Signature,
-    debug: &'module DebugInfo,
-}
-
-impl Described<'_> {
-    pub fn class(&self, of: Option<usize>, dereferences: u8) -> Class {
-        self.debug.class(of, dereferences)
-    }
-}
-
 /// What is kept of one module.
 struct View<'module> {
     image: Image<'module>,
     /// All names of each function: several symbols may have one address.
     names: FxHashMap<u64, Vec<Symbol>>,
     calls: OnceCell<Vec<CallSite<'module>>>,
+    without_trace: OnceCell<Vec<String>>,
+}
+
+impl View<'_> {
+    fn own_names(&self) -> FxHashSet<&str> {
+        self.names.values().flatten().map(|symbol| symbol.spellings[0].as_str()).collect()
+    }
 }
 
 struct Symbol {
+    /// As in the symbol table.
+    name: String,
     spellings: Vec<String>,
-    is_clone: bool,
 }
 
 impl<'modules> Locator<'modules> {
@@ -130,7 +143,7 @@ impl<'modules> Locator<'modules> {
             .map(|module| {
                 let image = module.image().ok()?;
                 let names = symbols(module, &image);
-                Some(View { image, names, calls: OnceCell::new() })
+                Some(View { image, names, calls: OnceCell::new(), without_trace: OnceCell::new() })
             })
             .collect();
         Locator { modules, views }
@@ -147,6 +160,12 @@ impl<'modules> Locator<'modules> {
         located.places.dedup();
         if located.places.is_empty() && located.notes.is_empty() {
             located.notes.push(self.why_nothing(aspect));
+        }
+        let folded: Vec<Note> = located.places.iter().filter_map(|place| self.folded(place)).collect();
+        for note in folded {
+            if !located.notes.contains(&note) {
+                located.notes.push(note);
+            }
         }
         self.tell_of_inlining(aspect, &mut located);
         located
@@ -177,18 +196,9 @@ impl<'modules> Locator<'modules> {
                             within: None,
                             is_tail_call: false,
                             loaded_at: None,
+                            entry: Some(address),
                         };
                         located.places.push(place);
-                        if symbol.is_clone {
-                            let message = format!(
-                                "the compiler made a variant of `{}` with other parameters",
-                                symbol.spellings[0]
-                            );
-                            let help =
-                                "compile with `-fno-ipa-cp -fno-ipa-sra` for arguments as in the source"
-                                    .to_owned();
-                            located.notes.push(Note { message, help });
-                        }
                     }
                 }
             }
@@ -215,22 +225,25 @@ impl<'modules> Locator<'modules> {
         });
         let own_module = |pattern: &String| names::matches(pattern, &self.modules[number].file_name());
         for call in calls {
-            let what = match call.callee {
+            let (what, entry) = match call.callee {
                 Callee::Own(address) => {
                     if !target.module.as_ref().is_none_or(own_module) {
                         continue;
                     }
-                    view.names
+                    let found = view
+                        .names
                         .get(&address)
                         .and_then(|symbols| matching(symbols, pattern))
-                        .map(|found| found.spellings[0].clone())
+                        .map(|found| found.spellings[0].clone());
+                    (found, Some(address))
                 }
                 Callee::Import(name) => {
                     let defined = |wanted: &String| self.defines(wanted, name);
                     let spellings = names::spellings(name);
                     let fits = target.module.as_ref().is_none_or(defined)
                         && spellings.iter().any(|spelling| names::matches(pattern, spelling));
-                    fits.then(|| spellings[0].clone())
+                    // Compilers may look into what a library exports when they compile its own calls.
+                    (fits.then(|| spellings[0].clone()), view.image.export(name))
                 }
             };
             if let Some(what) = what {
@@ -245,6 +258,7 @@ impl<'modules> Locator<'modules> {
                     within,
                     is_tail_call,
                     loaded_at,
+                    entry,
                 });
             }
         }
@@ -283,6 +297,7 @@ impl<'modules> Locator<'modules> {
                 within: None,
                 is_tail_call: false,
                 loaded_at: None,
+                entry: None,
             }),
             // Only where the global itself is known is the reason about this module.
             Err(reason)
@@ -291,7 +306,7 @@ impl<'modules> Locator<'modules> {
                     .any(|name| path.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '[']))) =>
             {
                 let message = format!("`{path}` in {}: {reason}", module.path.display());
-                located.notes.push(Note { message, help: "see the declaration of its type".to_owned() });
+                located.notes.push(Note::told(message, "see the declaration of its type"));
             }
             Err(_) => {}
         }
@@ -318,6 +333,7 @@ impl<'modules> Locator<'modules> {
                 within: self.function_at(view, row.address),
                 is_tail_call: false,
                 loaded_at: None,
+                entry: None,
             });
         }
     }
@@ -329,7 +345,7 @@ impl<'modules> Locator<'modules> {
         {
             let known: Vec<String> = self.modules.iter().map(Module::file_name).collect();
             let message = format!("the program loads no file `{pattern}` when it starts");
-            return Note { message, help: format!("it loads {}", known.join(", ")) };
+            return Note::told(message, format!("it loads {}", known.join(", ")));
         }
         let described = searched().any(|number| self.modules[number].debug().exists);
         match &aspect.target.name {
@@ -342,7 +358,7 @@ impl<'modules> Locator<'modules> {
                 });
                 if defined {
                     let message = format!("`{pattern}` is defined, but nothing calls it by name");
-                    return Note { message, help: "calls through pointers are seen by `body`".to_owned() };
+                    return Note::told(message, "calls through pointers are seen by `body`");
                 }
                 let message = match aspect.join_point {
                     JoinPoint::Body => format!("no function `{pattern}` is defined"),
@@ -353,7 +369,7 @@ impl<'modules> Locator<'modules> {
                     true => "`raddle aspects list` shows what there is".to_owned(),
                     false => format!("did you mean {}?", near.join(", ")),
                 };
-                Note { message, help }
+                Note::told(message, help)
             }
             TargetName::Global(path) if described || path.contains(['.', '[']) => {
                 let message = format!("no global `{path}` is known");
@@ -362,16 +378,16 @@ impl<'modules> Locator<'modules> {
                 } else {
                     "fields of globals need debug information: compile with -g".to_owned()
                 };
-                Note { message, help }
+                Note::told(message, help)
             }
-            TargetName::Global(path) => Note {
-                message: format!("no global `{path}` is in the symbol table"),
-                help: "compile with -g, and do not strip the program".to_owned(),
-            },
-            TargetName::Line { .. } if !described => Note {
-                message: "the program has no debug information, so no line is known".to_owned(),
-                help: "compile with -g".to_owned(),
-            },
+            TargetName::Global(path) => Note::told(
+                format!("no global `{path}` is in the symbol table"),
+                "compile with -g, and do not strip the program",
+            ),
+            TargetName::Line { .. } if !described => Note::told(
+                "the program has no debug information, so no line is known".to_owned(),
+                "compile with -g".to_owned(),
+            ),
             TargetName::Line { file, line } => self.nearest_line(file, *line),
         }
     }
@@ -387,14 +403,14 @@ impl<'modules> Locator<'modules> {
             }
         }
         match near {
-            Some(near) => Note {
-                message: format!("line {line} of {file} has no code of its own"),
-                help: format!("the nearest line that has is {near}"),
-            },
-            None => Note {
-                message: format!("no code comes from a file `{file}`"),
-                help: "write the file as the compiler was given it, or `*` and its end".to_owned(),
-            },
+            Some(near) => Note::told(
+                format!("line {line} of {file} has no code of its own"),
+                format!("the nearest line that has is {near}"),
+            ),
+            None => Note::told(
+                format!("no code comes from a file `{file}`"),
+                "write the file as the compiler was given it, or `*` and its end".to_owned(),
+            ),
         }
     }
 
@@ -440,6 +456,11 @@ impl<'modules> Locator<'modules> {
         }
         places.sort();
         places.dedup();
+        if places.is_empty() {
+            let searched = (0..self.modules.len()).filter(|&number| self.is_searched(number, aspect));
+            let gone: Vec<Note> = searched.filter_map(|number| self.gone(number, pattern)).collect();
+            located.notes.extend(gone);
+        }
         if let Some(first) = places.first() {
             let message = match places.len() {
                 1 => format!("`{pattern}` was inlined at {first}, where no event will be seen"),
@@ -449,24 +470,13 @@ impl<'modules> Locator<'modules> {
             };
             let help =
                 "compile with -fno-inline, or give the function `__attribute__((noinline))`".to_owned();
-            located.notes.push(Note { message, help });
+            located.notes.push(Note::doubt(message, help));
         }
     }
 
     /// The file of a module, as far as its code is concerned.
     pub fn image(&self, module: usize) -> Option<&Image<'modules>> {
         self.views.get(module)?.as_ref().map(|view| &view.image)
-    }
-
-    /// How a function is called, and the class of each parameter and of the result, after so many dereferences.
-    pub fn signature(&self, name: &str) -> Option<Described<'modules>> {
-        let modules: &'modules [Module] = self.modules;
-        modules.iter().find_map(|module| {
-            // Libraries of the system have no debug information of their own, and the program need not read them for that.
-            let debug = (!module.is_system).then(|| module.debug())?;
-            let signature = debug.signature(name)?;
-            Some(Described { signature, debug })
-        })
     }
 
     /// Where the first row of each line of a function is, for finding jump tables' targets.
@@ -527,8 +537,8 @@ fn symbols(module: &Module, image: &Image) -> FxHashMap<u64, Vec<Symbol>> {
         }
         let known = names.entry(symbol.address()).or_default();
         let spellings = names::spellings(name);
-        if !known.iter().any(|known| known.spellings == spellings) {
-            known.push(Symbol { spellings, is_clone: names::is_clone(name) });
+        if !known.iter().any(|known| known.name == name) {
+            known.push(Symbol { name: name.to_owned(), spellings });
         }
     }
     names

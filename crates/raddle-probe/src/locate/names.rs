@@ -28,6 +28,11 @@ pub fn is_clone(name: &str) -> bool {
     original(name).is_some_and(|original| original != name)
 }
 
+/// May a compiler have taken the result of this function away, because nobody used it?
+pub fn may_lack_result(name: &str) -> bool {
+    name.split('.').skip(1).any(|part| part == "isra")
+}
+
 /// All that one symbol may be called, the most readable first.
 pub fn spellings(symbol: &str) -> Vec<String> {
     let name = original(symbol).unwrap_or(symbol);
@@ -44,6 +49,11 @@ pub fn spellings(symbol: &str) -> Vec<String> {
     all.push(name.to_owned());
     all.dedup();
     all
+}
+
+/// The most readable name of a symbol.
+pub fn readable(symbol: &str) -> String {
+    spellings(symbol).swap_remove(0)
 }
 
 /// Does the text match a pattern with `*`? Linear in memory, quadratic in time at worst.

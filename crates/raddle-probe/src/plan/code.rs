@@ -65,6 +65,15 @@ struct Jump {
     region: Range<u64>,
 }
 
+/// What became of the jumps of a module.
+#[derive(Default)]
+pub(super) struct Finished {
+    /// For each probe of a body, where its island is, in the blob.
+    pub islands: Vec<(u32, u64)>,
+    /// Places whose code could not be moved.
+    pub lost: Vec<u64>,
+}
+
 /// Bytes of a jump or call with a distance of 32 bits.
 const JUMP_BYTES: u64 = 5;
 /// Addresses are moved up for computing, so that a blob below a module that begins at 0 has one.
@@ -151,23 +160,26 @@ impl<'image, 'data> ModuleCode<'image, 'data> {
     ) -> Result<Placed, String> {
         match anchor {
             Anchor::Call(at) => self.call(at, probe, around),
-            Anchor::Body(at) => {
-                let entry = match self.decode(at) {
-                    Some(first) if first.code() == Code::Endbr64 => at + first.len() as u64,
-                    _ => at,
-                };
+            Anchor::Body(_) => {
+                let entry = self.entry_of(anchor);
                 let stub = self.stub(probe, around);
                 self.jump(entry, Some((probe, stub)), None, rows)?;
                 Ok(Placed { target: (target::BLOB, 0), address: entry })
             }
-            Anchor::Line(at) => {
-                let at = match self.decode(at) {
-                    Some(first) if first.code() == Code::Endbr64 => at + first.len() as u64,
-                    _ => at,
-                };
+            Anchor::Line(_) => {
+                let at = self.entry_of(anchor);
                 self.jump(at, None, Some((probe, at)), rows)?;
                 Ok(Placed { target: (target::NONE, 0), address: at })
             }
+        }
+    }
+
+    /// Where the jump of a body or line stands: behind `endbr64`.
+    pub fn entry_of(&self, anchor: Anchor) -> u64 {
+        let at = anchor.address();
+        match self.decode(at) {
+            Some(first) if first.code() == Code::Endbr64 => at + first.len() as u64,
+            _ => at,
         }
     }
 
@@ -347,22 +359,24 @@ impl<'image, 'data> ModuleCode<'image, 'data> {
         Ok(at..end)
     }
 
-    /// Makes islands and the jumps to them. Says for each probe of a body where its island is, in the blob.
-    pub fn finish(&mut self) -> Vec<(u32, u64)> {
-        let mut islands = Vec::new();
+    /// Makes islands and the jumps to them.
+    pub fn finish(&mut self) -> Finished {
+        let mut finished = Finished::default();
         for jump in std::mem::take(&mut self.jumps) {
-            let start = self.blob.len();
+            let (start, slots) = (self.blob.len(), self.slots.len());
             if let Some((probe, pc)) = jump.line {
                 self.line_stub(probe, pc);
             }
             if !self.island(&jump) {
                 // Cannot be encoded; the place stays as it is, and its probe never happens.
                 self.blob.truncate(start);
+                self.slots.truncate(slots);
+                finished.lost.push(jump.at);
                 continue;
             }
             let to = match jump.body {
                 Some((probe, stub)) => {
-                    islands.push((probe, start as u64));
+                    finished.islands.push((probe, start as u64));
                     self.restart_at(&jump, start);
                     stub
                 }
@@ -375,7 +389,7 @@ impl<'image, 'data> ModuleCode<'image, 'data> {
             self.patches.retain(|patch| !jump.region.contains(&patch.address));
             let _ = self.patch(jump.at, new);
         }
-        islands
+        finished
     }
 
     /// `lea rsp, [rsp-128]; push *pc; push PROBE; call *slot; lea rsp, [rsp+144]`

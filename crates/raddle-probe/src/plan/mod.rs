@@ -17,6 +17,7 @@ use code::{Anchor, ModuleCode};
 use encode::Words;
 use raddle_wire::probe::{access, target};
 use std::collections::BTreeMap;
+use values::Called;
 
 /// A plan and what it does not cover.
 pub struct Plan {
@@ -36,8 +37,8 @@ pub struct Plan {
 struct Meeting {
     before: Vec<usize>,
     after: Vec<usize>,
-    /// What is called or entered.
-    what: String,
+    /// What is called or entered; all of them are about one function.
+    place: Option<Place>,
 }
 
 /// Plans the probes of a program.
@@ -57,9 +58,8 @@ pub fn plan(file: &File, models: &File, modules: &[Module], locator: &Locator) -
             let anchor = match aspect.join_point {
                 JoinPoint::ReadGlobal | JoinPoint::WriteGlobal => {
                     if aspect.moment == Moment::After {
-                        let message = "events after an access to a global are not seen yet".to_owned();
-                        let help = "write `before`".to_owned();
-                        made.notes.push((number, Note { message, help }));
+                        let message = "events after an access to a global are not seen yet";
+                        made.notes.push((number, Note::doubt(message, "write `before`")));
                         continue;
                     }
                     made.needs_accesses = true;
@@ -71,7 +71,7 @@ pub fn plan(file: &File, models: &File, modules: &[Module], locator: &Locator) -
                 JoinPoint::Line => Anchor::Line(place.address),
             };
             let meeting = meetings.entry((place.module, anchor)).or_default();
-            meeting.what = place.what;
+            meeting.place.get_or_insert(place);
             match aspect.moment {
                 Moment::Before => meeting.before.push(number),
                 Moment::After => meeting.after.push(number),
@@ -91,21 +91,16 @@ pub fn plan(file: &File, models: &File, modules: &[Module], locator: &Locator) -
             .collect();
         let Some(image) = locator.image(module) else { continue };
         let mut code = ModuleCode::new(image, at);
-        for (anchor, meeting) in here {
+        for &(anchor, meeting) in &here {
             let number = words.probes.len();
             let rows = |range| locator.rows_within(module, range);
             match code.add(anchor, number as u32, !meeting.after.is_empty(), rows) {
                 Ok(placed) => {
-                    let before = events(
-                        &mut words,
-                        &aspects,
-                        &meeting.before,
-                        &meeting.what,
-                        locator,
-                        &mut made.notes,
-                    );
-                    let after =
-                        events(&mut words, &aspects, &meeting.after, &meeting.what, locator, &mut made.notes);
+                    let mut made_of = |numbers: &[usize]| {
+                        let called = meeting.place.as_ref().map(|place| Called::at(place, at, locator));
+                        events(&mut words, &aspects, numbers, called.as_ref(), &mut made.notes)
+                    };
+                    let (before, after) = (made_of(&meeting.before), made_of(&meeting.after));
                     let (kind, to) = placed.target;
                     words.probes.push([
                         at as u64,
@@ -129,18 +124,24 @@ pub fn plan(file: &File, models: &File, modules: &[Module], locator: &Locator) -
                         anchor.address(),
                         place.unwrap_or_default()
                     );
-                    let help =
-                        "`body` and `call` of a function that is not inlined always have room".to_owned();
+                    let help = "`body` and `call` of a function that is not inlined always have room";
                     let about = meeting.before.iter().chain(&meeting.after);
-                    made.notes.extend(
-                        about.map(|&number| (number, Note { message: message.clone(), help: help.clone() })),
-                    );
+                    made.notes.extend(about.map(|&number| (number, Note::doubt(&*message, help))));
                 }
             }
         }
         // Only now is it known where islands lie.
-        for (probe, to) in code.finish() {
+        let finished = code.finish();
+        for (probe, to) in finished.islands {
             words.probes[probe as usize][2] = to;
+        }
+        for lost in finished.lost {
+            let found =
+                here.iter().find(|(anchor, _)| anchor.address() == lost || code.entry_of(*anchor) == lost);
+            for &number in found.iter().flat_map(|(_, meeting)| meeting.before.iter().chain(&meeting.after)) {
+                let message = format!("no probe fits at {lost:#x}: its code cannot be moved");
+                made.notes.push((number, Note::doubt(message, "name another place near it")));
+            }
         }
         let path = modules[module].path.as_os_str().as_encoded_bytes();
         let identity = raddle_wire::probe::identity(&modules[module].build_id().unwrap_or_default(), path);
@@ -150,7 +151,7 @@ pub fn plan(file: &File, models: &File, modules: &[Module], locator: &Locator) -
                 JoinPoint::ReadGlobal => access::READS,
                 _ => access::WRITES,
             };
-            let (event, _) = events(&mut words, &aspects, &[*number], &place.what, locator, &mut made.notes);
+            let (event, _) = events(&mut words, &aspects, &[*number], None, &mut made.notes);
             words.ranges.push([at as u64, place.address, place.address + place.bytes, bits, event]);
             made.probes += 1;
         }
@@ -168,17 +169,23 @@ fn events(
     words: &mut Words,
     aspects: &[(&Aspect, bool)],
     numbers: &[usize],
-    what: &str,
-    locator: &Locator,
+    called: Option<&Called<'_>>,
     notes: &mut Vec<(usize, Note)>,
 ) -> (u64, u64) {
     let mut made = Vec::new();
     for &number in numbers {
-        match values::event(aspects[number], what, locator, words) {
+        let mut told = Vec::new();
+        match values::event(aspects[number], called, words, &mut told) {
             Ok(event) => made.push(event),
             Err(message) => {
-                let help = "leave the field out, or say its width, as in `#1:i32`".to_owned();
-                notes.push((number, Note { message, help }));
+                let help = "leave the field out, or say its width, as in `#1:i32`";
+                told.push(Note::doubt(message, help));
+            }
+        }
+        for note in told {
+            let note = (number, note);
+            if !notes.contains(&note) {
+                notes.push(note);
             }
         }
     }

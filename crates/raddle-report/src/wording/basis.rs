@@ -156,6 +156,13 @@ pub(super) fn attempt(attempt: &Attempt) -> String {
             "the replay followed the schedule, but the two accesses were ordered in it".to_owned()
         }
         Attempt::Kept => "the replay followed the schedule, but its events keep the property".to_owned(),
+        Attempt::UncertainEvents { events } => {
+            let events: Vec<String> = events.iter().map(|event| code(event)).collect();
+            format!(
+                "the replay's events violate the property, but those of {} are not certain (see the warnings about the aspects)",
+                list(&events)
+            )
+        }
         Attempt::NotAgain { shown, replays } => {
             format!(
                 "the error was shown once, but in only {shown} of {} of the stored schedule",

@@ -1,10 +1,10 @@
 //! What an event carries: looked up when it happens.
 
-use super::plan::{Event, Plan, Value};
+use super::plan::{self, Event, Plan, Value};
 use super::trampolines::Frame;
 use crate::real;
 use core::fmt::Write;
-use raddle_wire::probe::{holds, source, widened};
+use raddle_wire::probe::{global_place, holds, source, widened};
 
 /// Where an event looks for its values.
 #[derive(Clone, Copy, Default)]
@@ -71,7 +71,11 @@ impl Situation<'_> {
             [frame.rdi, frame.rsi, frame.rdx, frame.rcx, frame.r8, frame.r9].get(number as usize).copied()
         };
         let own = match value.source {
-            source::NUMBER => return Some(value.which as i64),
+            source::NUMBER => value.which,
+            source::GLOBAL => {
+                let (module, address) = global_place(value.which);
+                (plan::bias(module)? as u64).wrapping_add(address)
+            }
             source::REGISTER => register(self.frame?, value.which)?,
             source::STACK => {
                 let stack = core::ptr::from_ref(self.frame?) as u64 + size_of::<Frame>() as u64;

@@ -112,9 +112,7 @@ fn check(args: &FileArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut applies_everywhere = true;
     if !args.program.is_empty() {
         let modules = modules_of(&inspect::find(&args.program[0])?)?;
-        let locator = Locator::new(&modules);
-        for aspect in parsed.file.aspects() {
-            let located = locator.locate(aspect);
+        for (aspect, located) in dry_run(&parsed.file, &modules) {
             applies_everywhere &= !located.places.is_empty();
             let span = &aspect.target.span;
             diagnostics.extend(
@@ -139,6 +137,20 @@ fn check(args: &FileArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     })
 }
 
+/// Where each aspect applies, with all that is to be said about it: the places found, and what a run would make of them.
+fn dry_run<'file>(file: &'file File, modules: &[Module]) -> Vec<(&'file Aspect, Located)> {
+    let locator = Locator::new(modules);
+    let mut all: Vec<(&Aspect, Located)> =
+        file.aspects().map(|aspect| (aspect, locator.locate(aspect))).collect();
+    for (number, note) in raddle_probe::plan::plan(file, &File::default(), modules, &locator).notes {
+        let notes = &mut all[number].1.notes;
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    all
+}
+
 fn told(diagnostic: &Diagnostic, text: &str) -> Value {
     let before = &text[..diagnostic.span.0.start.min(text.len())];
     json!({
@@ -154,8 +166,7 @@ fn plan(args: &FileArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     let Some((text, file)) = understood(&args.file, ctx)? else { return Ok(Exit::Trouble) };
     let modules = modules_of(&inspect::find(&args.program[0])?)?;
     let locator = Locator::new(&modules);
-    let all: Vec<(&Aspect, Located)> =
-        file.aspects().map(|aspect| (aspect, locator.locate(aspect))).collect();
+    let all = dry_run(&file, &modules);
     let applies = all.iter().all(|(_, located)| !located.places.is_empty());
     if args.json {
         let aspects: Vec<Value> =

@@ -163,7 +163,11 @@ impl Tally {
             Judged::Not(attempt) => {
                 self.left |= !matches!(
                     attempt,
-                    Attempt::Ended { .. } | Attempt::Ordered | Attempt::Kept | Attempt::OtherMemory
+                    Attempt::Ended { .. }
+                        | Attempt::Ordered
+                        | Attempt::Kept
+                        | Attempt::OtherMemory
+                        | Attempt::UncertainEvents { .. }
                 );
                 self.failure.get_or_insert(attempt);
             }

@@ -28,6 +28,7 @@
 //! | clang `-tsan-instrument-read-before-write` | `x++` is a read, then a write: the lost update needs both |
 //! | gcc `-fno-builtin-memcpy`, ... | gcc opens these functions up into moves that it does not mark |
 //! | gcc `-fno-ipa-reference` | gcc takes the hooks of atomics for calls that cannot touch a static variable, and moves plain accesses across them |
+//! | gcc `-fno-ipa-icf` | gcc makes one of functions with equal code, and nobody can tell any more which of them was called |
 
 use super::Refusal;
 use super::arguments::{Product, Request, Stage};
@@ -164,6 +165,7 @@ fn compile_flags(compiler: &Compiler, request: &Request, runtime: &RuntimeFiles,
                 list.extend(["--param".into(), "tsan-distinguish-volatile=1".into()]);
             }
             list.push("-fno-ipa-reference".into());
+            list.push("-fno-ipa-icf".into());
             list.extend(GCC_MARKED_CALLS.iter().map(|name| format!("-fno-builtin-{name}").into()));
         }
     }

@@ -43,6 +43,8 @@ pub fn verify(
         match judge(&launch, &stored, Then::RoundRobin, Streams::Silent, timeout, ctx)? {
             Judged::Shown(how) => last = Some(how),
             _ if interrupt::signal().is_some() => return Ok(Err(Attempt::Interrupted)),
+            // Again and again, and still not certain.
+            Judged::Not(attempt @ Attempt::UncertainEvents { .. }) => return Ok(Err(attempt)),
             Judged::Not(_) | Judged::Followed(_) => return Ok(Err(Attempt::NotAgain { shown, replays })),
         }
     }

@@ -19,7 +19,7 @@ use raddle_findings::basis::{Attempt, Shown};
 use raddle_findings::naming::Namer;
 use raddle_findings::{Action, Basis, Detail, Fidelity, Finding, Kind, Party as Told, Role, Store};
 use raddle_predict::{Party, Role as Part, Witness};
-use raddle_property::check::{Checked, Decided, Effort, check, observed, waiting};
+use raddle_property::check::{Checked, Decided, Effort, check, observed, unreadable, waiting};
 use raddle_property::script::Property;
 use raddle_property::{PropertyError, Violation};
 use raddle_trace::model::EventIx;
@@ -248,9 +248,22 @@ pub fn judge(launch: &Launch, schedule: &Schedule, timeout: Duration) -> anyhow:
     let property = Property::new("the property of the schedule", script);
     // The script was sound with the recorded run. A run that ended before its first event may have too little for it, and shows nothing.
     match observed(&trace, &property, *number) {
-        Ok(true) => Ok(Judged::Shown(Shown::Violated)),
+        Ok(true) => Ok(match uncertain(launch, &trace, &property) {
+            events if events.is_empty() => Judged::Shown(Shown::Violated),
+            events => Judged::Not(Attempt::UncertainEvents { events }),
+        }),
         Ok(false) | Err(_) => Ok(Judged::Not(Attempt::Kept)),
     }
+}
+
+/// Events of the property that a violation must not rest on: planned with doubts, or with a value that could not be read.
+fn uncertain(launch: &Launch, trace: &MemoryTrace, property: &Property) -> Vec<String> {
+    let planned = launch.probes.iter().flat_map(|probes| probes.doubtful.iter().cloned());
+    let mut events: Vec<String> = planned.filter(|name| property.mentions(name)).collect();
+    events.extend(unreadable(trace, property));
+    events.sort();
+    events.dedup();
+    events
 }
 
 fn recorded(launch: &Launch, config: &RegionConfig, timeout: Duration) -> anyhow::Result<MemoryTrace> {

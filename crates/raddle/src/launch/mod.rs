@@ -19,6 +19,7 @@ pub mod portfolio;
 pub mod probes;
 pub mod process;
 pub mod racing;
+pub mod ready_models;
 pub mod recording;
 pub mod searching;
 pub mod server;

@@ -21,10 +21,12 @@ pub struct Probes {
     pub aspects: String,
     /// The file that the runtime reads.
     pub plan: PathBuf,
+    /// Names of events that may be missing at times, or carry other values than the program passes: nothing is confirmed by them.
+    pub doubtful: Vec<String>,
 }
 
 /// Part of the name of a plan: grows when the planner changes.
-const PLANNER_VERSION: u32 = 2;
+const PLANNER_VERSION: u32 = 3;
 
 /// Before each line of a model, in texts that hold both.
 const MODEL: &str = "model ";
@@ -63,16 +65,27 @@ impl Source {
 }
 
 impl Probes {
-    /// Aspects and models in files, if there are any. Mistakes are shown, and what applies nowhere.
+    /// Aspects and models in files, if there are any, and the ready models that the program needs. Mistakes in files are shown, and what
+    /// applies nowhere.
     pub fn of_files(
         aspects: Option<&Path>,
         models: Option<&Path>,
+        ready: &str,
         program: &Path,
     ) -> anyhow::Result<Option<Probes>> {
-        if aspects.is_none() && models.is_none() {
+        let named = aspects.is_some() || models.is_some();
+        if !named && ready.is_empty() {
             return Ok(None);
         }
-        Probes::planned(&Source::read(aspects)?, &Source::read(models)?, program, true).map(Some)
+        let planned = Probes::planned(&Source::read(aspects)?, &Source::read(models)?, ready, program, named);
+        match planned {
+            // Nobody asked for them.
+            Err(error) if !named => {
+                eprintln!("raddle: warning: models of libraries are not used: {error:#}");
+                Ok(None)
+            }
+            planned => planned.map(Some),
+        }
     }
 
     /// Aspects and models that a schedule holds.
@@ -83,36 +96,55 @@ impl Probes {
             let lines: Vec<&str> = wanted.map(|line| line.strip_prefix(MODEL).unwrap_or(line)).collect();
             Source { name: name.clone(), text: lines.join("\n") }
         };
-        Probes::planned(&lines(false), &lines(true), program, false)
+        Probes::planned(&lines(false), &lines(true), "", program, false)
     }
 
-    fn planned(aspects: &Source, models: &Source, program: &Path, tells: bool) -> anyhow::Result<Probes> {
-        let (own, modelled) = (aspects.parsed()?, models.parsed()?);
+    fn planned(
+        aspects: &Source,
+        models: &Source,
+        ready: &str,
+        program: &Path,
+        tells: bool,
+    ) -> anyhow::Result<Probes> {
+        let (own, mut modelled) = (aspects.parsed()?, models.parsed()?);
+        let told = modelled.aspects().count();
+        modelled.lines.extend(parse(ready).file.lines);
         let mut text = aspects.text.clone();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.extend(models.text.lines().map(|line| format!("{MODEL}{line}\n")));
+        text.extend(models.text.lines().chain(ready.lines()).map(|line| format!("{MODEL}{line}\n")));
         let modules = modules_of(program)?;
         let folder = RuntimeFiles::unpack()?.folder().join("probes");
         let path = folder.join(format!("{:016x}.plan", key(&text, &modules)));
-        if !path.exists() || tells {
+        let doubts = path.with_extension("doubts");
+        if !path.exists() || !doubts.exists() || tells {
             let locator = Locator::new(&modules);
             let made = plan(&own, &modelled, &modules, &locator);
             let first = own.aspects().count();
             for (number, note) in made.notes.iter().filter(|_| tells) {
                 let (source, aspect) = match number.checked_sub(first) {
                     None => (aspects, own.aspects().nth(*number)),
-                    Some(number) => (models, modelled.aspects().nth(number)),
+                    Some(number) => (models, modelled.aspects().take(told).nth(number)),
                 };
                 if let Some(aspect) = aspect {
                     source.show(&Diagnostic::warning(&aspect.target.span, &note.message, &note.help));
                 }
             }
+            let doubtful = made.notes.iter().filter(|(_, note)| note.is_doubt);
+            let mut names: Vec<&str> = doubtful
+                .filter_map(|(number, _)| Some(own.aspects().nth(*number)?.event.name.as_str()))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            keep(&folder, &doubts, names.join("\n").as_bytes())?;
             let bytes: Vec<u8> = made.words.iter().flat_map(|word| word.to_le_bytes()).collect();
             keep(&folder, &path, &bytes)?;
         }
-        Ok(Probes { aspects: text, plan: path })
+        let doubtful =
+            std::fs::read_to_string(&doubts).with_context(|| format!("cannot read {}", doubts.display()))?;
+        let doubtful = doubtful.lines().map(str::to_owned).collect();
+        Ok(Probes { aspects: text, plan: path, doubtful })
     }
 }
 

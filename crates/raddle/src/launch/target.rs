@@ -3,6 +3,7 @@
 use super::following::Follow;
 use super::inspect::{self, Carries};
 use super::probes::Probes;
+use super::ready_models;
 use super::{Compiled, Launch};
 use crate::compiler::{Refusal, single};
 use std::ffi::OsString;
@@ -34,6 +35,9 @@ pub struct Target {
     /// What functions of the program are (locks, edges between threads), in this file (docs/models.md).
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,
+    /// Do not use the models of libraries that come with Raddle (GLib, OpenMP, liburcu).
+    #[arg(long)]
+    pub no_ready_models: bool,
 }
 
 /// Arguments of the commands that look at a whole tree of processes.
@@ -90,7 +94,7 @@ impl Target {
             Carries::Nothing | Carries::Launcher => true,
             Carries::Script => self.preload,
         };
-        let probes = Probes::of_files(self.aspects.as_deref(), self.models.as_deref(), &program)?;
+        let probes = self.probes(&program)?;
         Ok(Launch {
             probes,
             program,
@@ -101,6 +105,14 @@ impl Target {
             compiled,
             ..Launch::default()
         })
+    }
+
+    fn probes(&self, program: &Path) -> anyhow::Result<Option<Probes>> {
+        let ready = match self.no_ready_models {
+            true => String::new(),
+            false => ready_models::of_program(program),
+        };
+        Probes::of_files(self.aspects.as_deref(), self.models.as_deref(), &ready, program)
     }
 
     /// Did the user name nothing to run?
