@@ -7,6 +7,7 @@ use super::system::{answer, inside, raw, steered};
 use crate::demo::descriptors::{self, Leads};
 use crate::demo::{self, Length, Room};
 use crate::steer;
+use crate::thread::Thread;
 use core::ffi::{c_int, c_long};
 
 /// Most pieces that the kernel takes (`UIO_MAXIOV`).
@@ -50,6 +51,7 @@ pub extern "C" fn readv(fd: usize, pieces: usize, count: usize) -> isize {
         Length::Long,
         || raw(libc::SYS_readv, arguments),
         |result, each| fill(pieces, count, result, each),
+        |_| (),
     ))
 }
 
@@ -83,15 +85,17 @@ pub extern "C" fn recvmsg(fd: usize, message: usize, flags: usize) -> isize {
             }
             fill(room.msg_iov as usize, room.msg_iovlen, result, each);
         },
+        |result| {
+            if result >= 0 && demo::on() {
+                open_received(thread, header);
+            }
+        },
     );
-    if result >= 0 && demo::on() {
-        open_received(header);
-    }
     answer(result)
 }
 
 /// Descriptors that came with the message.
-fn open_received(header: *const libc::msghdr) {
+fn open_received(thread: &Thread, header: *const libc::msghdr) {
     // SAFETY: a message that the kernel, or the record, has just filled; the macros stay inside its ancillary data.
     unsafe {
         let mut part = libc::CMSG_FIRSTHDR(header);
@@ -104,7 +108,7 @@ fn open_received(header: *const libc::msghdr) {
             {
                 let fds = libc::CMSG_DATA(part).cast::<c_int>();
                 for at in 0..(about.cmsg_len - head) / size_of::<c_int>() {
-                    demo::opened(fds.add(at).read_unaligned());
+                    demo::opened(thread, fds.add(at).read_unaligned());
                 }
             }
             part = libc::CMSG_NXTHDR(header, part);
