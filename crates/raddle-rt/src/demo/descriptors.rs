@@ -81,6 +81,13 @@ pub fn closed(fd: i32) {
     }
 }
 
+/// A descriptor is used in a way that is not seen: what it leads to may change at any time, whoever else leads there.
+pub fn goes_unseen(fd: i32) {
+    if leads(fd) == Leads::Inside {
+        forked();
+    }
+}
+
 /// Another process has copies of all descriptors now.
 pub fn forked() {
     for cell in &KINDS {

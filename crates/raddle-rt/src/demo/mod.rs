@@ -109,7 +109,8 @@ pub fn outside_pieces(
         return result;
     }
     if !on() {
-        let result = perform();
+        let result =
+            if length == Length::Long && steer::on() { left_out(thread, perform) } else { perform() };
         made(result);
         return result;
     }
@@ -275,6 +276,13 @@ pub fn has_signal(thread: &Thread) -> bool {
 /// A call that was really made, in the thread's turn, and brought nothing from outside.
 pub fn note_inside(thread: &Thread, pc: u64) {
     note(thread, step::SYSCALL, pc);
+}
+
+/// A wait for descriptors of the program's own has come to its limit.
+pub fn note_failed(thread: &Thread, pc: u64) {
+    thread.turns.count_step();
+    let step = raddle_wire::step::StepWord { failed: true, ..steer::step_of(thread, step::SYSCALL) };
+    journal::turn_with(step, pc, 0, |_| {});
 }
 
 /// A handler begins, in the thread's turn, of a signal that nobody holds in a demo.

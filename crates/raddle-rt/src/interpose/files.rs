@@ -151,6 +151,13 @@ pub extern "C" fn fopen(name: usize, mode: usize) -> usize {
     stream
 }
 
+/// A stream writes to its descriptor when the library thinks fit.
+pub extern "C" fn fdopen(fd: usize, mode: usize) -> usize {
+    descriptors::goes_unseen(fd as c_int);
+    // SAFETY: as the program asks.
+    unsafe { c::fdopen(fd as c_int, mode) }
+}
+
 /// What is still to be written may have to wait; the rest of the end does not.
 fn ends<T>(thread: &Thread, stream: usize, end: impl FnOnce() -> T) -> T {
     // SAFETY: a stream of the program (here and below).

@@ -3,9 +3,9 @@
 //!
 //! Descriptors that arrive with a message (`SCM_RIGHTS`) lead outside; in a replay something has to stand for them.
 
-use super::system::{answer, inside, raw, steered};
+use super::system::{answer, inside, patience_of, raw, steered};
 use crate::demo::descriptors::{self, Leads};
-use crate::demo::{self, Length, Room};
+use crate::demo::{self, Room};
 use crate::steer;
 use crate::thread::Thread;
 use core::ffi::{c_int, c_long};
@@ -48,7 +48,7 @@ pub extern "C" fn readv(fd: usize, pieces: usize, count: usize) -> isize {
     answer(demo::outside_pieces(
         thread,
         libc::SYS_readv as u32,
-        Length::Long,
+        patience_of(fd, libc::POLLIN),
         || raw(libc::SYS_readv, arguments),
         |result, each| fill(pieces, count, result, each),
         |_| (),
@@ -67,7 +67,7 @@ pub extern "C" fn recvmsg(fd: usize, message: usize, flags: usize) -> isize {
     let result = demo::outside_pieces(
         thread,
         libc::SYS_recvmsg as u32,
-        Length::Long,
+        patience_of(fd, libc::POLLIN),
         || raw(libc::SYS_recvmsg, arguments),
         |result, each| {
             if result < 0 {

@@ -162,6 +162,17 @@ pub(super) fn inside(
     done.unwrap_or(-(libc::EINTR as isize))
 }
 
+/// Does a call on this descriptor wait? A demo asks at any rate.
+pub(super) fn patience_of(fd: usize, events: i16) -> Length {
+    let mut poll = libc::pollfd { fd: fd as c_int, events, revents: 0 };
+    let mut is_ready = || raw(libc::SYS_poll, [&raw mut poll as usize, 1, 0, 0, 0, 0]) != 0;
+    let never_waits = || {
+        let flags = raw(libc::SYS_fcntl, [fd, libc::F_GETFL as usize, 0, 0, 0, 0]);
+        flags < 0 || flags as i32 & libc::O_NONBLOCK != 0
+    };
+    if demo::on() || steer::on() && !(never_waits() || is_ready()) { Length::Long } else { Length::Short }
+}
+
 /// A call on a descriptor that may write one piece of the program's memory.
 fn transfer(fd: usize, events: i16, number: c_long, arguments: [usize; 6], room: Room) -> isize {
     let Some(thread) = steered() else { return answer(raw(number, arguments)) };
@@ -172,7 +183,7 @@ fn transfer(fd: usize, events: i16, number: c_long, arguments: [usize; 6], room:
         Leads::Outside => demo::outside(
             thread,
             number as u32,
-            Length::Long,
+            patience_of(fd, events),
             || raw(number, arguments),
             |result| [up_to(room.0, result, room.1)],
         ),
@@ -238,7 +249,7 @@ pub(super) extern "C" fn recvfrom(
     answer(demo::outside(
         thread,
         libc::SYS_recvfrom as u32,
-        Length::Long,
+        patience_of(fd, libc::POLLIN),
         || raw(libc::SYS_recvfrom, arguments),
         |result| {
             let named = result >= 0 && from != 0 && length != 0;
@@ -321,11 +332,11 @@ extern "C" fn socket(domain: usize, kind: usize, protocol: usize) -> isize {
 }
 
 extern "C" fn accept(fd: usize, name: usize, length: usize) -> isize {
-    opens(libc::SYS_accept, Length::Long, [fd, name, length, 0, 0, 0], name, length)
+    opens(libc::SYS_accept, patience_of(fd, libc::POLLIN), [fd, name, length, 0, 0, 0], name, length)
 }
 
 extern "C" fn accept4(fd: usize, name: usize, length: usize, flags: usize) -> isize {
-    opens(libc::SYS_accept4, Length::Long, [fd, name, length, flags, 0, 0], name, length)
+    opens(libc::SYS_accept4, patience_of(fd, libc::POLLIN), [fd, name, length, flags, 0, 0], name, length)
 }
 
 extern "C" fn epoll_create1(flags: usize) -> isize {
@@ -346,7 +357,8 @@ pub(super) fn asks(fd: usize, number: c_long, length: Length, arguments: [usize;
 }
 
 extern "C" fn connect(fd: usize, name: usize, length: usize) -> isize {
-    asks(fd, libc::SYS_connect, Length::Long, [fd, name, length, 0, 0, 0])
+    let patience = if demo::on() { Length::Long } else { Length::Short };
+    asks(fd, libc::SYS_connect, patience, [fd, name, length, 0, 0, 0])
 }
 
 extern "C" fn bind(fd: usize, name: usize, length: usize) -> isize {
@@ -474,6 +486,17 @@ extern "C" fn eventfd(value: usize, flags: usize) -> isize {
     answer(made.result)
 }
 
+/// The two helpers of the library, which would make their calls by themselves.
+pub extern "C" fn eventfd_write(fd: usize, value: usize) -> usize {
+    let result = write(fd, &raw const value as usize, size_of::<u64>());
+    if result == size_of::<u64>() as isize { 0 } else { -1i32 as usize }
+}
+
+pub extern "C" fn eventfd_read(fd: usize, value: usize) -> usize {
+    let result = read(fd, value, size_of::<u64>());
+    if result == size_of::<u64>() as isize { 0 } else { -1i32 as usize }
+}
+
 /// Sends a piece of a file. What is sent goes outside; where the file is read from next, a replay has to be told.
 extern "C" fn sendfile(to: usize, from: usize, offset: usize, bytes: usize) -> isize {
     let arguments = [to, from, offset, bytes, 0, 0];
@@ -486,9 +509,13 @@ extern "C" fn sendfile(to: usize, from: usize, offset: usize, bytes: usize) -> i
         Leads::Outside => {
             let perform = || raw(libc::SYS_sendfile, arguments);
             let room = if offset == 0 { 0 } else { size_of::<libc::off_t>() };
-            answer(demo::outside(thread, libc::SYS_sendfile as u32, Length::Long, perform, |result| {
-                [(offset, if result >= 0 { room } else { 0 })]
-            }))
+            answer(demo::outside(
+                thread,
+                libc::SYS_sendfile as u32,
+                patience_of(to, libc::POLLOUT),
+                perform,
+                |result| [(offset, if result >= 0 { room } else { 0 })],
+            ))
         }
     }
 }

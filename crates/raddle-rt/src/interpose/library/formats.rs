@@ -266,6 +266,9 @@ fn to_stream(stream: usize) {
 
 fn to_descriptor(fd: usize) {
     use crate::interpose::channel::{Flow, before};
+    if crate::steer::on() {
+        crate::demo::descriptors::goes_unseen(fd as c_int);
+    }
     before(Flow::Out, fd & 0xffff_ffff);
 }
 

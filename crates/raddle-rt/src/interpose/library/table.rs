@@ -399,8 +399,8 @@ library! {
     setxattr(file, name, from, n, flags) { path(file); path(name); r(from, n); };
 
     // sys/*.h
-    eventfd_write(fd, value) { channel::before(channel::Flow::Out, fd & 0xffff_ffff); };
-    eventfd_read(fd, to) {} => out { w(to, if_zero(out, 8)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
+    eventfd_write(fd, value) by system::eventfd_write { channel::before(channel::Flow::Out, fd & 0xffff_ffff); };
+    eventfd_read(fd, to) by system::eventfd_read {} => out { w(to, if_zero(out, 8)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
     preadv(fd, list, n, at) {} => out { pieces(list, n, count(out)); };
     pwritev(fd, list, n, at) { pieces_read(list, n); };
     process_vm_writev(process, list, n, remote, m, flags) { pieces_read(list, n); r(remote, product(m, 16)); };
@@ -452,7 +452,7 @@ library! {
     // stdio.h, without those that have a format
     fopen(name, mode) by files::fopen { path(name); path(mode); appears(); } => out { is_seen(); };
     fopen64(name, mode) by files::fopen { path(name); path(mode); appears(); } => out { is_seen(); };
-    fdopen(fd, mode) { path(mode); };
+    fdopen(fd, mode) by files::fdopen { path(mode); };
     freopen(name, mode, stream) by files::freopen { path(name); path(mode); streams::writes(stream); };
     fmemopen(memory, n, mode) { path(mode); };
     fclose(stream) by files::fclose { streams::ends(stream); };
