@@ -5,6 +5,7 @@
 use crate::{arch, real, run};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use raddle_wire::Header;
 use raddle_wire::region::{MESSAGE_TEXT_MAX, MESSAGES_MAX, MESSAGES_OFFSET, MessageEntry, message_level};
 
 /// Text of bounded length, built without allocating.
@@ -95,11 +96,23 @@ fn send(level: u32, arguments: core::fmt::Arguments<'_>) {
     post(level, &text);
 }
 
+/// A warning of a process that has no region of its own, in that of the process it was forked from.
+pub fn warning_in(header: &Header, arguments: core::fmt::Arguments<'_>) {
+    let mut text = Text::new();
+    let _ = text.write_fmt(arguments);
+    post_in(header, message_level::WARNING, &text);
+}
+
 fn post(level: u32, text: &Text) -> bool {
     let Some(header) = run::header() else { return false };
+    post_in(header, level, text);
+    true
+}
+
+fn post_in(header: &Header, level: u32, text: &Text) {
     let index = header.messages.fetch_add(1, Ordering::Relaxed) as usize;
     if index >= MESSAGES_MAX {
-        return true;
+        return;
     }
     let base = core::ptr::from_ref(header) as usize;
     let entry = (base + MESSAGES_OFFSET + index * size_of::<MessageEntry>()) as *mut MessageEntry;
@@ -110,5 +123,4 @@ fn post(level: u32, text: &Text) -> bool {
         (&raw mut (*entry).bytes).write(text.used as u32);
         (*entry).level.store(level, Ordering::Release);
     }
-    true
 }

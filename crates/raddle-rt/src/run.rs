@@ -40,8 +40,24 @@ pub fn attach(header: &'static Header) {
 
 /// The region is another process's: this one is a forked child.
 pub fn detach() {
-    HEADER.store(0, Ordering::Release);
+    let address = HEADER.swap(0, Ordering::AcqRel);
+    // It is called by the library's own `fork` and by ours.
+    if address != 0 {
+        PARENT.store(address, Ordering::Release);
+    }
 }
+
+/// The region of the process that this one was forked from, once: for the word that it is not observed.
+pub fn take_parent() -> Option<&'static Header> {
+    if PARENT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let address = PARENT.swap(0, Ordering::AcqRel);
+    // SAFETY: what `attach` has stored; the region stays mapped.
+    (address != 0).then(|| unsafe { &*(address as *const Header) })
+}
+
+static PARENT: AtomicUsize = AtomicUsize::new(0);
 
 pub fn image() -> u32 {
     IMAGE.load(Ordering::Relaxed)

@@ -40,7 +40,7 @@ const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
 
 /// A trace could not be written at all.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the trace {}: {cause}; choose another place with -o", path.display())]
+#[error("cannot write the trace {}: {cause}", path.display())]
 pub struct CollectError {
     pub path: PathBuf,
     pub cause: std::io::Error,

@@ -33,6 +33,9 @@ pub struct About {
     /// The run ended in a deadlock.
     #[serde(default)]
     pub deadlock: bool,
+    /// The signal that ended the program, or 0.
+    #[serde(default)]
+    pub ended_by: i32,
     /// Threads ran one at a time, also between visible operations.
     #[serde(default)]
     pub one_at_a_time: bool,

@@ -32,6 +32,9 @@ impl OpenTrace {
         }
         let mut head = Vec::new();
         file.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(failed)?;
+        if metadata.is_file() && metadata.len() == 0 {
+            return Err(error_at(path, 0, "the trace is empty; record one with `raddle record`"));
+        }
         if is_trace(&head) {
             return Ok(OpenTrace::Raddle(Box::new(TraceFile::open(path)?)));
         }

@@ -1,7 +1,7 @@
 //! The functions of the C library whose results a demo can hold, by name. The place of a name in [`CALLS`] is its bit in
 //! [`crate::Header::calls_left_out`].
 
-pub const CALLS: [&str; 45] = [
+pub const CALLS: [&str; 47] = [
     "read",
     "write",
     "readv",
@@ -47,6 +47,8 @@ pub const CALLS: [&str; 45] = [
     "sigwait",
     "sigwaitinfo",
     "sigtimedwait",
+    "sendfile",
+    "sendfile64",
 ];
 
 const _: () = assert!(CALLS.len() <= 64);

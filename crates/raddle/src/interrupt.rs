@@ -9,7 +9,7 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Signals so far, and the last of them.
 struct Heard {
@@ -41,6 +41,15 @@ pub fn watch() -> anyhow::Result<()> {
         };
         // SAFETY: the action stores two numbers or leaves the process, which a handler may do.
         unsafe { signal_hook::low_level::register(signal, note) }.context("cannot catch signals")?;
+    }
+    Ok(())
+}
+
+/// From now on signals are noted, and `stop` is set by each.
+pub fn stop_at_signals(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
+    watch()?;
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(stop)).context("cannot catch signals")?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use crate::commands::Exit;
 use std::fmt::Arguments;
-use std::io::Write;
+use std::io::{BufWriter, StdoutLock, Write};
 
 /// Writes to standard output, or ends this process.
 pub fn write(text: Arguments<'_>) {
@@ -19,6 +19,24 @@ pub fn write(text: Arguments<'_>) {
 pub fn flush() {
     if let Err(error) = std::io::stdout().lock().flush() {
         refuse(&error);
+    }
+}
+
+/// Standard output for those who write much of it.
+pub fn buffered() -> impl Write {
+    Much(BufWriter::new(std::io::stdout().lock()))
+}
+
+struct Much(BufWriter<StdoutLock<'static>>);
+
+impl Write for Much {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(self.0.write(bytes).unwrap_or_else(|error| refuse(&error)))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush().unwrap_or_else(|error| refuse(&error));
+        Ok(())
     }
 }
 

@@ -114,3 +114,97 @@ fn what_they_do_not_order_is_a_race() {
         assert!(text.contains("data race"), "{program}: {text}");
     }
 }
+
+/// Three threads hand a token round through a pipe, an event counter and a pair of sockets, and wait with `poll`, `select` and `epoll_wait`, now
+/// for ever and now for a time, after which they wait again.
+const WAITS_FOR_DESCRIPTORS: &str = r#"
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+enum { ROUNDS = 20 };
+static int ends[2], counter, pair[2], silent;
+static void *polls(void *unused) {
+    for (int i = 0; i < ROUNDS; i++) {
+        struct pollfd list[2] = {{.fd = ends[0], .events = POLLIN}, {.fd = -1}};
+        char byte;
+        int ready;
+        while ((ready = poll(list, 2, i % 2 || silent ? -1 : 1000)) == 0) { }
+        if (ready != 1 || read(ends[0], &byte, 1) != 1) puts("poll failed");
+        eventfd_write(counter, 1);
+    }
+    return unused;
+}
+static void *selects(void *unused) {
+    for (int i = 0; i < ROUNDS; i++) {
+        struct timeval time;
+        fd_set set;
+        eventfd_t value;
+        int ready;
+        do {
+            time = (struct timeval){.tv_sec = 1};
+            FD_ZERO(&set);
+            FD_SET(counter, &set);
+            ready = select(counter + 1, &set, 0, 0, i % 2 || silent ? 0 : &time);
+        } while (ready == 0);
+        if (ready != 1 || !FD_ISSET(counter, &set)) puts("select failed");
+        if (eventfd_read(counter, &value) || write(pair[0], "x", 1) != 1) puts("counter failed");
+    }
+    return unused;
+}
+int main(int count, char **words) {
+    pthread_t threads[2];
+    struct epoll_event event = {.events = EPOLLIN}, seen;
+    int watch = epoll_create1(0);
+    silent = count > 1 && !strcmp(words[1], "silent");
+    if (pipe(ends) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) return 2;
+    counter = eventfd(0, 0);
+    event.data.fd = pair[1];
+    epoll_ctl(watch, EPOLL_CTL_ADD, pair[1], &event);
+    pthread_create(&threads[0], 0, polls, 0);
+    pthread_create(&threads[1], 0, selects, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        char byte = 'x';
+        if (i != 7 || !silent) if (write(ends[1], &byte, 1) != 1) return 3;
+        int ready;
+        while ((ready = epoll_wait(watch, &seen, 1, i % 2 || silent ? -1 : 1000)) == 0) { }
+        if (ready != 1 || seen.data.fd != pair[1]) puts("epoll failed");
+        if (read(pair[1], &byte, 1) != 1) return 4;
+    }
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    struct pollfd nothing = {.fd = ends[0], .events = POLLIN};
+    printf("%d %d\n", poll(&nothing, 1, 5), poll(&nothing, 1, 0));
+    return 0;
+}
+"#;
+
+fn explored(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = run(raddle().args(words).current_dir(folder));
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), said.into_owned())
+}
+
+/// Whether a descriptor of the program's own is ready is known: no run of a seed differs, and who waits for what nobody will write is in a deadlock.
+#[test]
+fn waits_for_own_descriptors_are_operations() {
+    let folder = folder(&[("waits.c", WAITS_FOR_DESCRIPTORS), ("expected", "0 0\n")]);
+    succeed(raddle().args(["cc", "-g", "-pthread", "waits.c", "-o", "waits"]).current_dir(&folder));
+    let native = succeed(std::process::Command::new("./waits").current_dir(&folder));
+    assert_eq!(native, "0 0\n");
+    for strategy in ["random", "round-robin", "pct:3"] {
+        let base =
+            ["explore", "--strategy", strategy, "--seed", "3", "--runs", "10", "--expect-output", "expected"];
+        let (code, said) = explored(folder.path(), &[&base[..], &["--", "./waits"]].concat());
+        assert_eq!(code, Some(0), "{strategy}: {said}");
+        assert!(!said.contains("timed out") && !said.contains("deadlock"), "{strategy}: {said}");
+        let (code, said) = explored(folder.path(), &[&base[..7], &["--", "./waits", "silent"]].concat());
+        assert_eq!(code, Some(1), "{strategy}: {said}");
+        assert!(said.contains("deadlock") || said.contains("blocked"), "{strategy}: {said}");
+    }
+}

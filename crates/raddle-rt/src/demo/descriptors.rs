@@ -22,6 +22,9 @@ const NOWHERE: u8 = 1;
 const INSIDE: u8 = 2;
 const OUTSIDE: u8 = 3;
 
+/// All pipes of the program share one name: who waits for one tries again when something happens to any.
+pub const PIPES: usize = 1 << 62;
+
 const DESCRIPTORS_MAX: usize = 1 << 16;
 static KINDS: [AtomicU8; DESCRIPTORS_MAX] = [const { AtomicU8::new(UNKNOWN) }; DESCRIPTORS_MAX];
 
@@ -78,6 +81,13 @@ pub fn closed(fd: i32) {
     }
 }
 
+/// A descriptor is used in a way that is not seen: what it leads to may change at any time, whoever else leads there.
+pub fn goes_unseen(fd: i32) {
+    if leads(fd) == Leads::Inside {
+        forked();
+    }
+}
+
 /// Another process has copies of all descriptors now.
 pub fn forked() {
     for cell in &KINDS {
@@ -87,17 +97,9 @@ pub fn forked() {
     }
 }
 
-/// In a replay: makes descriptor `fd` exist, as a stand-in for one that led outside.
-pub fn stand_in(fd: i32) {
-    // SAFETY: opens and duplicates descriptors of our own.
-    unsafe {
-        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-        let path = c"/dev/null".as_ptr() as usize;
-        let opened = real::syscall(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags, 0, 0, 0]);
-        if opened >= 0 && opened != fd as isize {
-            real::syscall(libc::SYS_dup2, [opened as usize, fd as usize, 0, 0, 0, 0]);
-            real::syscall(libc::SYS_close, [opened as usize, 0, 0, 0, 0, 0]);
-        }
+pub fn closed_range(first: usize, last: usize) {
+    let end = last.saturating_add(1).min(DESCRIPTORS_MAX);
+    for cell in KINDS.get(first..end).unwrap_or(&[]) {
+        cell.store(UNKNOWN, Ordering::Relaxed);
     }
-    set(fd, Leads::Outside);
 }

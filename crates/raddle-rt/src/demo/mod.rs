@@ -14,6 +14,7 @@
 //! thread is away in a system call is decided by the outside world under `random` as well.
 
 pub mod descriptors;
+pub mod numbers;
 
 use crate::interpose::signal;
 use crate::real;
@@ -54,7 +55,7 @@ pub fn is_replay() -> bool {
 }
 
 /// Are results given instead of asked for?
-fn replaying() -> bool {
+pub fn replaying() -> bool {
     is_replay() && steer::replaying()
 }
 
@@ -80,26 +81,38 @@ pub fn outside<const N: usize>(
     perform: impl FnOnce() -> isize,
     outputs: impl Fn(isize) -> [Room; N],
 ) -> isize {
-    outside_pieces(thread, call, length, perform, |result, each| outputs(result).into_iter().for_each(each))
+    outside_pieces(
+        thread,
+        call,
+        length,
+        perform,
+        |result, each| outputs(result).into_iter().for_each(each),
+        |_| (),
+    )
 }
 
-/// The same for a call that writes any number of pieces: `outputs` names them one by one.
+/// The same for a call that writes any number of pieces: `outputs` names them one by one. `made` is told the result, in the
+/// turn: what takes or gives numbers of descriptors belongs there.
 pub fn outside_pieces(
     thread: &Thread,
     call: u32,
     length: Length,
     perform: impl FnOnce() -> isize,
     outputs: impl Fn(isize, &mut dyn FnMut(Room)),
+    made: impl Fn(isize),
 ) -> isize {
     let pc = thread.caller_pc();
     if replaying() {
         thread.cancellation.tries.set(length == Length::Short);
-        let result = given(thread, pc, call, &outputs);
+        let result = given(thread, pc, call, &outputs, &made);
         thread.cancellation.tries.set(false);
         return result;
     }
     if !on() {
-        return perform();
+        let result =
+            if length == Length::Long && steer::on() { left_out(thread, perform) } else { perform() };
+        made(result);
+        return result;
     }
     let early = if length == Length::Long { Ok(away(thread, perform)) } else { Err(perform) };
     let request = Request { kind: step::SYSCALL, object: call as usize, pc };
@@ -111,6 +124,7 @@ pub fn outside_pieces(
         };
         thread.turns.count_step();
         record(thread, pc, call, result, &outputs);
+        made(result);
         result
     });
     thread.cancellation.tries.set(false);
@@ -132,7 +146,8 @@ pub fn leaves_out(function: u32) -> bool {
     on() && LEFT_OUT.load(Ordering::Relaxed) >> function & 1 != 0
 }
 
-fn away(thread: &Thread, perform: impl FnOnce() -> isize) -> isize {
+/// A call that waits for the outside world: others go on meanwhile, and a signal's handler runs at once.
+pub fn away(thread: &Thread, perform: impl FnOnce() -> isize) -> isize {
     steer::leave(thread);
     thread.turns.away.set(true);
     let result = perform();
@@ -167,7 +182,7 @@ fn bytes_of(words: &[u64]) -> &[u8] {
 }
 
 /// Takes the result from the schedule.
-fn given(thread: &Thread, pc: u64, call: u32, outputs: Outputs<'_>) -> isize {
+fn given(thread: &Thread, pc: u64, call: u32, outputs: Outputs<'_>, made: &dyn Fn(isize)) -> isize {
     let request = Request { kind: step::SYSCALL, object: call as usize, pc };
     let given = steer::visible(thread, request, |thread| {
         thread.turns.count_step();
@@ -193,6 +208,7 @@ fn given(thread: &Thread, pc: u64, call: u32, outputs: Outputs<'_>) -> isize {
                 }
             }
         });
+        made(result);
         Some(result)
     });
     match given {
@@ -262,6 +278,13 @@ pub fn note_inside(thread: &Thread, pc: u64) {
     note(thread, step::SYSCALL, pc);
 }
 
+/// A wait for descriptors of the program's own has come to its limit.
+pub fn note_failed(thread: &Thread, pc: u64) {
+    thread.turns.count_step();
+    let step = raddle_wire::step::StepWord { failed: true, ..steer::step_of(thread, step::SYSCALL) };
+    journal::turn_with(step, pc, 0, |_| {});
+}
+
 /// A handler begins, in the thread's turn, of a signal that nobody holds in a demo.
 pub fn note_handler(thread: &Thread) {
     note(thread, step::HANDLER, 0);
@@ -276,9 +299,9 @@ fn note(thread: &Thread, kind: u8, pc: u64) {
 }
 
 /// A descriptor that leads outside was made, or is given: then something has to stand for it.
-pub fn opened(fd: i32) {
+pub fn opened(thread: &Thread, fd: i32) {
     if replaying() {
-        descriptors::stand_in(fd);
+        numbers::stand_in(thread, fd);
     } else {
         descriptors::set(fd, descriptors::Leads::Outside);
     }

@@ -3,7 +3,7 @@
 use crate::interpose::stack::{self, Stack};
 use crate::steer::{self, Patience, Request};
 use crate::thread::{self, Thread, phase};
-use crate::{arch, detect, export_with_pc, observe, real, real_fn, record, registry, run, threads};
+use crate::{arch, detect, export_with_pc, message, observe, real, real_fn, record, registry, run, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 use raddle_wire::{SyncOp, step};
@@ -78,6 +78,16 @@ pub extern "C" fn create(
     argument: *mut c_void,
 ) -> c_int {
     let Some(thread) = thread::observed() else {
+        if let Some(parent) = run::take_parent() {
+            message::warning_in(
+                parent,
+                format_args!(
+                    "process {}, which the program forked, makes threads that are not observed: only the first process and those that call exec are; \
+                     have the program work in its first process (servers often have an option for that)",
+                    real::getpid()
+                ),
+            );
+        }
         // SAFETY: as the program asks.
         return unsafe { c::pthread_create(handle, attr, routine, argument) };
     };

@@ -217,11 +217,17 @@ fn open_file_lock(command: c_int, argument: usize) -> FileLock {
 
 /// Variadic, but the argument travels in the same register as a fixed one.
 extern "C" fn do_fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
+    if crate::steer::on() && matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+        return super::files::duplicate(fd, command, argument);
+    }
     // SAFETY: as the program asks.
     file_lock(fd, open_file_lock(command, argument), || unsafe { c::fcntl(fd, command, argument) })
 }
 
 extern "C" fn do_fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int {
+    if crate::steer::on() && matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+        return super::files::duplicate(fd, command, argument);
+    }
     // SAFETY: as the program asks.
     file_lock(fd, open_file_lock(command, argument), || unsafe { c::fcntl64(fd, command, argument) })
 }

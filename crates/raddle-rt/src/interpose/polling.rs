@@ -1,20 +1,99 @@
 //! Waiting for descriptors and signals: `poll`, `select`, `epoll` and their kin.
 //!
-//! They wait for the outside world, so other threads go on meanwhile, and a demo holds what they brought.
+//! Descriptors of the program's own are ready or not by what its threads do: waiting for them is an operation that blocks, like any other. All
+//! else waits for the outside world, so other threads go on meanwhile. A demo holds what was brought in either case.
 
 use super::system::{NOTHING, answer, asks, raw, steered, up_to};
-use crate::demo::{self, Length, Room};
-use crate::steer;
+use crate::demo::descriptors::{self, Leads, PIPES};
+use crate::demo::{self, Length, Room, numbers};
+use crate::steer::{self, Patience, Request};
+use crate::thread::Thread;
 use core::ffi::{c_int, c_long, c_void};
+use raddle_wire::step;
 
 /// Waits for any of several descriptors, so long. Waits of no time at all are short.
-fn waits<const N: usize>(number: c_long, arguments: [usize; 6], limit: Limit, rooms: [Room; N]) -> isize {
+///
+/// Descriptors that all lead back into the program (`inside`) are ready or not by what the program does: a thread that waits for them is set aside,
+/// and tries again (`attempt`, which does not wait) when something happens to one. Otherwise others go on while it waits in the
+/// kernel, unless there is something at once.
+fn waits<const N: usize>(
+    number: c_long,
+    arguments: [usize; 6],
+    limit: Limit,
+    rooms: [Room; N],
+    inside: impl FnOnce() -> bool,
+    attempt: impl Fn() -> isize,
+) -> isize {
     let Some(thread) = steered() else { return answer(raw(number, arguments)) };
-    let length = if limit == Limit::After(0) { Length::Short } else { Length::Long };
-    let perform = || limit.passes(raw(number, arguments));
-    answer(demo::outside(thread, number as u32, length, perform, |result| {
-        rooms.map(|room| if result >= 0 { room } else { NOTHING })
-    }))
+    if demo::on() {
+        let length = if limit == Limit::After(0) { Length::Short } else { Length::Long };
+        let perform = || limit.passes(raw(number, arguments));
+        return answer(demo::outside(thread, number as u32, length, perform, |result| {
+            rooms.map(|room| if result >= 0 { room } else { NOTHING })
+        }));
+    }
+    if steer::orders_calls() && inside() {
+        return answer(waits_inside(thread, limit, attempt));
+    }
+    answer(waits_outside(thread, limit, attempt, || raw(number, arguments)))
+}
+
+/// Waits for what only other threads can do.
+fn waits_inside(thread: &Thread, limit: Limit, attempt: impl Fn() -> isize) -> isize {
+    let pc = thread.caller_pc();
+    let request = Request { kind: step::SYSCALL, object: PIPES, pc };
+    let patience = if limit == Limit::Never { Patience::Forever } else { Patience::Timed };
+    let done = steer::blocking(thread, request, patience, |thread| {
+        let result = attempt();
+        if result == 0 && limit != Limit::After(0) {
+            return None;
+        }
+        demo::note_inside(thread, pc);
+        Some(result)
+    });
+    let result = done.unwrap_or_else(|| {
+        if limit == Limit::Never {
+            return -(libc::EINTR as isize);
+        }
+        demo::note_failed(thread, pc);
+        steer::failed(thread);
+        limit.passes(0)
+    });
+    if result == 0 {
+        // Whoever asks again and again waits for others, as one that sleeps does.
+        steer::yielded(thread);
+    }
+    result
+}
+
+/// Waits for the outside world: others go on meanwhile, unless something is there already.
+fn waits_outside(
+    thread: &Thread,
+    limit: Limit,
+    attempt: impl Fn() -> isize,
+    perform: impl FnOnce() -> isize,
+) -> isize {
+    if !steer::on() {
+        return perform();
+    }
+    match attempt() {
+        0 if limit != Limit::After(0) => limit.passes(demo::left_out(thread, perform)),
+        0 => {
+            steer::yielded(thread);
+            limit.passes(0)
+        }
+        result => limit.passes(result),
+    }
+}
+
+/// Is there a descriptor, and do all of them lead back into the program? Negative ones are passed over, as the kernel does.
+fn all_inside(mut fds: impl Iterator<Item = c_int>) -> bool {
+    let mut some = false;
+    let all = fds.by_ref().filter(|&fd| fd >= 0).all(|fd| {
+        some = true;
+        descriptors::leads(fd) == Leads::Inside
+    });
+    some && all
 }
 
 /// How long a call waits.
@@ -39,6 +118,16 @@ impl Limit {
     }
 }
 
+/// The descriptors of a list that is polled.
+fn polled(list: usize, count: usize) -> impl Iterator<Item = c_int> {
+    // SAFETY: the program passes this many entries.
+    (0..count).map(move |at| unsafe { (*(list as *const libc::pollfd).add(at)).fd })
+}
+
+fn poll_now(list: usize, count: usize) -> isize {
+    raw(libc::SYS_poll, [list, count, 0, 0, 0, 0])
+}
+
 pub(super) extern "C" fn poll(list: usize, count: usize, timeout: c_int) -> isize {
     let room = (list, count * size_of::<libc::pollfd>());
     waits(
@@ -46,6 +135,8 @@ pub(super) extern "C" fn poll(list: usize, count: usize, timeout: c_int) -> isiz
         [list, count, timeout as isize as usize, 0, 0, 0],
         Limit::milliseconds(timeout),
         [room],
+        || all_inside(polled(list, count)),
+        || poll_now(list, count),
     )
 }
 
@@ -55,7 +146,15 @@ pub(super) extern "C" fn ppoll(list: usize, count: usize, time: usize, mask: usi
     let mut left = time_at(time);
     let pointer = if time == 0 { 0 } else { &raw mut left as usize };
     let limit = if time == 0 { Limit::Never } else { Limit::After(seconds_ns(left.tv_sec, left.tv_nsec)) };
-    waits(libc::SYS_ppoll, [list, count, pointer, mask, 8, 0], limit, [room])
+    waits(
+        libc::SYS_ppoll,
+        [list, count, pointer, mask, 8, 0],
+        limit,
+        [room],
+        // Signals that only come meanwhile are the kernel's business.
+        || mask == 0 && all_inside(polled(list, count)),
+        || poll_now(list, count),
+    )
 }
 
 fn seconds_ns(seconds: i64, nanoseconds: i64) -> u64 {
@@ -88,7 +187,55 @@ pub(super) extern "C" fn select(
         let time = unsafe { *(time as *const libc::timeval) };
         Limit::After(seconds_ns(time.tv_sec, time.tv_usec.saturating_mul(1000)))
     };
-    waits(libc::SYS_select, [count, reads, writes, others, time, 0], limit, rooms)
+    let sets = [reads, writes, others];
+    waits(
+        libc::SYS_select,
+        [count, reads, writes, others, time, 0],
+        limit,
+        rooms,
+        || count <= libc::FD_SETSIZE && all_inside(selected(count, sets)),
+        || select_now(count, sets),
+    )
+}
+
+type Set = [u64; libc::FD_SETSIZE / 64];
+
+fn set_at(address: usize, count: usize) -> Set {
+    let mut set = [0; libc::FD_SETSIZE / 64];
+    let words = if address == 0 { 0 } else { count.div_ceil(64).min(set.len()) };
+    for (at, word) in set[..words].iter_mut().enumerate() {
+        // SAFETY: the program passes a set of so many descriptors, or none.
+        *word = unsafe { *(address as *const u64).add(at) };
+    }
+    set
+}
+
+/// The descriptors of the three sets.
+fn selected(count: usize, sets: [usize; 3]) -> impl Iterator<Item = c_int> {
+    let all = sets.map(|set| set_at(set, count));
+    let has = move |fd: &usize| all.iter().any(|set| set[fd / 64] >> (fd % 64) & 1 != 0);
+    (0..count.min(libc::FD_SETSIZE)).filter(has).map(|fd| fd as c_int)
+}
+
+/// Who waits in vain keeps what it asked for.
+fn select_now(count: usize, sets: [usize; 3]) -> isize {
+    if count > libc::FD_SETSIZE {
+        return 0;
+    }
+    let mut copies = sets.map(|set| set_at(set, count));
+    let mut none = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let [reads, writes, others] =
+        core::array::from_fn(|at| if sets[at] == 0 { 0 } else { copies[at].as_mut_ptr() as usize });
+    let result = raw(libc::SYS_select, [count, reads, writes, others, &raw mut none as usize, 0]);
+    if result > 0 {
+        for (&set, copy) in sets.iter().zip(&copies).filter(|(set, _)| **set != 0) {
+            for (at, &word) in copy[..count.div_ceil(64)].iter().enumerate() {
+                // SAFETY: a set of the program, of so many descriptors.
+                unsafe { *(set as *mut u64).add(at) = word };
+            }
+        }
+    }
+    result
 }
 
 pub(super) extern "C" fn epoll_wait(fd: usize, events: usize, most: usize, timeout: c_int) -> isize {
@@ -104,6 +251,14 @@ pub(super) extern "C" fn epoll_pwait(
 ) -> isize {
     let arguments = [fd, events, most, timeout as isize as usize, mask, 8];
     let Some(thread) = steered() else { return answer(raw(libc::SYS_epoll_pwait, arguments)) };
+    if !demo::on() {
+        let limit = Limit::milliseconds(timeout);
+        let attempt = || raw(libc::SYS_epoll_pwait, [fd, events, most, 0, 0, 8]);
+        if mask == 0 && steer::orders_calls() && watched::all_inside(fd as c_int) {
+            return answer(waits_inside(thread, limit, attempt));
+        }
+        return answer(waits_outside(thread, limit, attempt, || raw(libc::SYS_epoll_pwait, arguments)));
+    }
     let length = if timeout == 0 { Length::Short } else { Length::Long };
     let perform = || {
         let count = Limit::milliseconds(timeout).passes(raw(libc::SYS_epoll_pwait, arguments));
@@ -126,10 +281,17 @@ pub(super) extern "C" fn epoll_pwait(
 }
 
 pub(super) extern "C" fn epoll_ctl(fd: usize, op: usize, about: usize, event: usize) -> isize {
-    if demo::on() {
+    if steer::on() {
         watched::note(fd as c_int, op as c_int, about as c_int, event);
     }
-    asks(fd, libc::SYS_epoll_ctl, Length::Short, [fd, op, about, event, 0, 0])
+    let arguments = [fd, op, about, event, 0, 0];
+    match steered() {
+        // Who waits may have to look again.
+        Some(thread) if !demo::on() && steer::orders_calls() => {
+            answer(numbers::changes(thread, || raw(libc::SYS_epoll_ctl, arguments)))
+        }
+        _ => asks(fd, libc::SYS_epoll_ctl, Length::Short, arguments),
+    }
 }
 
 /// What a program hangs on a watched descriptor is often an address, which is another one in a replay. So the record
@@ -169,6 +331,14 @@ mod watched {
         }
     }
 
+    /// Do all descriptors that this one watches lead back into the program?
+    pub fn all_inside(epoll: c_int) -> bool {
+        let table = TABLE.lock();
+        let watches = &table.0[..table.1];
+        table.1 < WATCHES_MAX
+            && super::all_inside(watches.iter().filter(|watch| watch.epoll == epoll).map(|watch| watch.fd))
+    }
+
     fn each(events: usize, count: isize, mut change: impl FnMut(u64) -> Option<u64>) {
         for at in 0..count.max(0) as usize {
             // SAFETY: the call wrote this many events.
@@ -199,7 +369,9 @@ mod watched {
 }
 
 pub(super) extern "C" fn pause() -> isize {
-    waits(libc::SYS_pause, [0; 6], Limit::Never, [NOTHING])
+    let Some(thread) = steered() else { return answer(raw(libc::SYS_pause, [0; 6])) };
+    let perform = || raw(libc::SYS_pause, [0; 6]);
+    answer(demo::outside(thread, libc::SYS_pause as u32, Length::Long, perform, |_| [NOTHING]))
 }
 
 /// Returns an error number instead of setting it.

@@ -3,10 +3,11 @@
 //!
 //! Descriptors that arrive with a message (`SCM_RIGHTS`) lead outside; in a replay something has to stand for them.
 
-use super::system::{answer, inside, raw, steered};
+use super::system::{answer, inside, patience_of, raw, steered};
 use crate::demo::descriptors::{self, Leads};
-use crate::demo::{self, Length, Room};
+use crate::demo::{self, Room};
 use crate::steer;
+use crate::thread::Thread;
 use core::ffi::{c_int, c_long};
 
 /// Most pieces that the kernel takes (`UIO_MAXIOV`).
@@ -47,9 +48,10 @@ pub extern "C" fn readv(fd: usize, pieces: usize, count: usize) -> isize {
     answer(demo::outside_pieces(
         thread,
         libc::SYS_readv as u32,
-        Length::Long,
+        patience_of(fd, libc::POLLIN),
         || raw(libc::SYS_readv, arguments),
         |result, each| fill(pieces, count, result, each),
+        |_| (),
     ))
 }
 
@@ -65,7 +67,7 @@ pub extern "C" fn recvmsg(fd: usize, message: usize, flags: usize) -> isize {
     let result = demo::outside_pieces(
         thread,
         libc::SYS_recvmsg as u32,
-        Length::Long,
+        patience_of(fd, libc::POLLIN),
         || raw(libc::SYS_recvmsg, arguments),
         |result, each| {
             if result < 0 {
@@ -83,15 +85,17 @@ pub extern "C" fn recvmsg(fd: usize, message: usize, flags: usize) -> isize {
             }
             fill(room.msg_iov as usize, room.msg_iovlen, result, each);
         },
+        |result| {
+            if result >= 0 && demo::on() {
+                open_received(thread, header);
+            }
+        },
     );
-    if result >= 0 && demo::on() {
-        open_received(header);
-    }
     answer(result)
 }
 
 /// Descriptors that came with the message.
-fn open_received(header: *const libc::msghdr) {
+fn open_received(thread: &Thread, header: *const libc::msghdr) {
     // SAFETY: a message that the kernel, or the record, has just filled; the macros stay inside its ancillary data.
     unsafe {
         let mut part = libc::CMSG_FIRSTHDR(header);
@@ -104,7 +108,7 @@ fn open_received(header: *const libc::msghdr) {
             {
                 let fds = libc::CMSG_DATA(part).cast::<c_int>();
                 for at in 0..(about.cmsg_len - head) / size_of::<c_int>() {
-                    demo::opened(fds.add(at).read_unaligned());
+                    demo::opened(thread, fds.add(at).read_unaligned());
                 }
             }
             part = libc::CMSG_NXTHDR(header, part);

@@ -16,7 +16,8 @@ use super::polling::{
     epoll_ctl, epoll_pwait, epoll_wait, pause, poll, ppoll, select, sigtimedwait, sigwait, sigwaitinfo,
 };
 use super::scatter::{readv, recvmsg};
-use crate::demo::descriptors::{self, Leads};
+use crate::demo::descriptors::{self, Leads, PIPES};
+use crate::demo::numbers::{self, Made};
 use crate::demo::{self, Length, Room};
 use crate::real;
 use crate::steer::{self, Patience, Request};
@@ -134,9 +135,6 @@ fn left_out(function: &real::Real, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     }
 }
 
-/// All pipes of the program share one name: who waits for one tries again when something happens to any.
-const PIPES: usize = 1 << 62;
-
 /// A call on a pipe of the program's own: made when it would not wait, in the thread's turn.
 pub(super) fn inside(
     thread: &Thread,
@@ -164,6 +162,17 @@ pub(super) fn inside(
     done.unwrap_or(-(libc::EINTR as isize))
 }
 
+/// Does a call on this descriptor wait? A demo asks at any rate.
+pub(super) fn patience_of(fd: usize, events: i16) -> Length {
+    let mut poll = libc::pollfd { fd: fd as c_int, events, revents: 0 };
+    let mut is_ready = || raw(libc::SYS_poll, [&raw mut poll as usize, 1, 0, 0, 0, 0]) != 0;
+    let never_waits = || {
+        let flags = raw(libc::SYS_fcntl, [fd, libc::F_GETFL as usize, 0, 0, 0, 0]);
+        flags < 0 || flags as i32 & libc::O_NONBLOCK != 0
+    };
+    if demo::on() || steer::on() && !(never_waits() || is_ready()) { Length::Long } else { Length::Short }
+}
+
 /// A call on a descriptor that may write one piece of the program's memory.
 fn transfer(fd: usize, events: i16, number: c_long, arguments: [usize; 6], room: Room) -> isize {
     let Some(thread) = steered() else { return answer(raw(number, arguments)) };
@@ -174,7 +183,7 @@ fn transfer(fd: usize, events: i16, number: c_long, arguments: [usize; 6], room:
         Leads::Outside => demo::outside(
             thread,
             number as u32,
-            Length::Long,
+            patience_of(fd, events),
             || raw(number, arguments),
             |result| [up_to(room.0, result, room.1)],
         ),
@@ -182,7 +191,7 @@ fn transfer(fd: usize, events: i16, number: c_long, arguments: [usize; 6], room:
     answer(result)
 }
 
-extern "C" fn read(fd: usize, buffer: usize, bytes: usize) -> isize {
+pub(super) extern "C" fn read(fd: usize, buffer: usize, bytes: usize) -> isize {
     transfer(fd, libc::POLLIN, libc::SYS_read, [fd, buffer, bytes, 0, 0, 0], (buffer, bytes))
 }
 
@@ -213,7 +222,7 @@ extern "C" fn writev(fd: usize, pieces: usize, count: usize) -> isize {
     transfer(fd, libc::POLLOUT, libc::SYS_writev, [fd, pieces, count, 0, 0, 0], NOTHING)
 }
 
-extern "C" fn recv(fd: usize, buffer: usize, bytes: usize, flags: usize) -> isize {
+pub(super) extern "C" fn recv(fd: usize, buffer: usize, bytes: usize, flags: usize) -> isize {
     transfer(fd, libc::POLLIN, libc::SYS_recvfrom, [fd, buffer, bytes, flags, 0, 0], (buffer, bytes))
 }
 
@@ -223,7 +232,7 @@ fn length_at(pointer: usize) -> usize {
     if pointer == 0 { 0 } else { unsafe { *(pointer as *const c_uint) as usize } }
 }
 
-extern "C" fn recvfrom(
+pub(super) extern "C" fn recvfrom(
     fd: usize,
     buffer: usize,
     bytes: usize,
@@ -240,7 +249,7 @@ extern "C" fn recvfrom(
     answer(demo::outside(
         thread,
         libc::SYS_recvfrom as u32,
-        Length::Long,
+        patience_of(fd, libc::POLLIN),
         || raw(libc::SYS_recvfrom, arguments),
         |result| {
             let named = result >= 0 && from != 0 && length != 0;
@@ -253,24 +262,69 @@ extern "C" fn recvfrom(
     ))
 }
 
+// The same with the room that a fortified program knows of.
+pub extern "C" fn read_checked(fd: usize, buffer: usize, bytes: usize, room: usize) -> usize {
+    within(bytes, room);
+    read(fd, buffer, bytes) as usize
+}
+
+pub extern "C" fn recv_checked(fd: usize, buffer: usize, bytes: usize, room: usize, flags: usize) -> usize {
+    within(bytes, room);
+    recv(fd, buffer, bytes, flags) as usize
+}
+
+pub extern "C" fn recvfrom_checked(
+    fd: usize,
+    buffer: usize,
+    bytes: usize,
+    room: usize,
+    flags: usize,
+    from: usize,
+    length: usize,
+) -> usize {
+    within(bytes, room);
+    recvfrom(fd, buffer, bytes, flags, from, length) as usize
+}
+
+pub extern "C" fn poll_checked(list: usize, count: usize, timeout: usize, room: usize) -> usize {
+    within(count.saturating_mul(size_of::<libc::pollfd>()), room);
+    poll(list, count, timeout as c_int) as usize
+}
+
+pub extern "C" fn ppoll_checked(list: usize, count: usize, time: usize, mask: usize, room: usize) -> usize {
+    within(count.saturating_mul(size_of::<libc::pollfd>()), room);
+    ppoll(list, count, time, mask) as usize
+}
+
+/// As glibc's fortified functions: a program that would overflow its buffer ends.
+fn within(bytes: usize, room: usize) {
+    crate::real_fn! { fn __chk_fail(); }
+    if bytes > room {
+        // SAFETY: no arguments; does not return.
+        unsafe { __chk_fail() };
+    }
+}
+
 /// A call that makes a new descriptor which leads outside, and writes a peer's name.
 fn opens(number: c_long, length: Length, arguments: [usize; 6], name: usize, name_bytes: usize) -> isize {
     let Some(thread) = steered() else { return answer(raw(number, arguments)) };
     let room = length_at(name_bytes);
-    let result = demo::outside(
+    answer(demo::outside_pieces(
         thread,
         number as u32,
         length,
         || raw(number, arguments),
-        |result| {
+        |result, each| {
             let named = result >= 0 && name != 0 && name_bytes != 0;
-            [(name, if named { room } else { 0 }), (name_bytes, if named { size_of::<c_uint>() } else { 0 })]
+            each((name, if named { room } else { 0 }));
+            each((name_bytes, if named { size_of::<c_uint>() } else { 0 }));
         },
-    );
-    if result >= 0 {
-        demo::opened(result as c_int);
-    }
-    answer(result)
+        |result| {
+            if result >= 0 {
+                demo::opened(thread, result as c_int);
+            }
+        },
+    ))
 }
 
 extern "C" fn socket(domain: usize, kind: usize, protocol: usize) -> isize {
@@ -278,11 +332,11 @@ extern "C" fn socket(domain: usize, kind: usize, protocol: usize) -> isize {
 }
 
 extern "C" fn accept(fd: usize, name: usize, length: usize) -> isize {
-    opens(libc::SYS_accept, Length::Long, [fd, name, length, 0, 0, 0], name, length)
+    opens(libc::SYS_accept, patience_of(fd, libc::POLLIN), [fd, name, length, 0, 0, 0], name, length)
 }
 
 extern "C" fn accept4(fd: usize, name: usize, length: usize, flags: usize) -> isize {
-    opens(libc::SYS_accept4, Length::Long, [fd, name, length, flags, 0, 0], name, length)
+    opens(libc::SYS_accept4, patience_of(fd, libc::POLLIN), [fd, name, length, flags, 0, 0], name, length)
 }
 
 extern "C" fn epoll_create1(flags: usize) -> isize {
@@ -303,7 +357,8 @@ pub(super) fn asks(fd: usize, number: c_long, length: Length, arguments: [usize;
 }
 
 extern "C" fn connect(fd: usize, name: usize, length: usize) -> isize {
-    asks(fd, libc::SYS_connect, Length::Long, [fd, name, length, 0, 0, 0])
+    let patience = if demo::on() { Length::Long } else { Length::Short };
+    asks(fd, libc::SYS_connect, patience, [fd, name, length, 0, 0, 0])
 }
 
 extern "C" fn bind(fd: usize, name: usize, length: usize) -> isize {
@@ -368,27 +423,19 @@ extern "C" fn ioctl(fd: usize, request: usize, argument: usize) -> isize {
 }
 
 /// The order of closing decides which number the next descriptor gets.
-extern "C" fn close(fd: usize) -> isize {
+pub(super) extern "C" fn close(fd: usize) -> isize {
     let arguments = [fd, 0, 0, 0, 0, 0];
     let Some(thread) = steered() else { return answer(raw(libc::SYS_close, arguments)) };
     let leads = descriptors::leads(fd as c_int);
     descriptors::closed(fd as c_int);
-    if leads == Leads::Nowhere || !demo::on() {
-        let result = raw(libc::SYS_close, arguments);
-        if leads == Leads::Inside {
-            steer::released(PIPES);
-        }
-        return answer(result);
+    if demo::on() {
+        return answer(numbers::changes(thread, || raw(libc::SYS_close, arguments)));
     }
-    let pc = thread.caller_pc();
-    let request = Request { kind: step::SYSCALL, object: PIPES, pc };
-    let closed = steer::visible(thread, request, |thread| {
-        let result = raw(libc::SYS_close, arguments);
-        demo::note_inside(thread, pc);
+    let result = raw(libc::SYS_close, arguments);
+    if leads == Leads::Inside {
         steer::released(PIPES);
-        result
-    });
-    answer(closed.unwrap_or(0))
+    }
+    answer(result)
 }
 
 extern "C" fn pipe(ends: *mut [c_int; 2]) -> isize {
@@ -396,29 +443,85 @@ extern "C" fn pipe(ends: *mut [c_int; 2]) -> isize {
 }
 
 extern "C" fn pipe2(ends: *mut [c_int; 2], flags: usize) -> isize {
-    pair(raw(libc::SYS_pipe2, [ends as usize, flags, 0, 0, 0, 0]), ends)
+    pair(libc::SYS_pipe2, ends, |ends| [ends, flags, 0, 0, 0, 0])
 }
 
 extern "C" fn socketpair(domain: usize, kind: usize, protocol: usize, ends: *mut [c_int; 2]) -> isize {
-    pair(raw(libc::SYS_socketpair, [domain, kind, protocol, ends as usize, 0, 0]), ends)
+    pair(libc::SYS_socketpair, ends, |ends| [domain, kind, protocol, ends, 0, 0])
 }
 
-fn pair(result: isize, ends: *mut [c_int; 2]) -> isize {
-    if result == 0 && steer::on() {
-        // SAFETY: the call wrote both.
-        for fd in unsafe { *ends } {
-            descriptors::set(fd, Leads::Inside);
+/// A call that makes two descriptors which lead to each other.
+fn pair(number: c_long, ends: *mut [c_int; 2], arguments: impl Fn(usize) -> [usize; 6]) -> isize {
+    let perform = || {
+        let mut fds = [-1; 2];
+        let result = raw(number, arguments(&raw mut fds as usize));
+        if result == 0 && steer::on() {
+            fds.iter().for_each(|&fd| descriptors::set(fd, Leads::Inside));
+        }
+        Made { result, fds }
+    };
+    let made = match steered().filter(|_| demo::on()) {
+        Some(thread) => numbers::makes_again(thread, number as u32, perform).0,
+        None => perform(),
+    };
+    if made.result == 0 {
+        // SAFETY: the program passes room for two numbers.
+        unsafe { *ends = made.fds };
+        if steer::on() {
+            made.fds.iter().for_each(|&fd| descriptors::set(fd, Leads::Inside));
         }
     }
-    answer(result)
+    answer(made.result)
 }
 
 extern "C" fn eventfd(value: usize, flags: usize) -> isize {
-    let result = raw(libc::SYS_eventfd2, [value, flags, 0, 0, 0, 0]);
-    if result >= 0 && steer::on() {
-        descriptors::set(result as c_int, Leads::Inside);
+    let perform = || Made::one(raw(libc::SYS_eventfd2, [value, flags, 0, 0, 0, 0]));
+    let made = match steered().filter(|_| demo::on()) {
+        Some(thread) => numbers::makes_again(thread, libc::SYS_eventfd2 as u32, perform).0,
+        None => perform(),
+    };
+    if made.result >= 0 && steer::on() {
+        descriptors::set(made.result as c_int, Leads::Inside);
     }
-    answer(result)
+    answer(made.result)
+}
+
+/// The two helpers of the library, which would make their calls by themselves.
+pub extern "C" fn eventfd_write(fd: usize, value: usize) -> usize {
+    let result = write(fd, &raw const value as usize, size_of::<u64>());
+    if result == size_of::<u64>() as isize { 0 } else { -1i32 as usize }
+}
+
+pub extern "C" fn eventfd_read(fd: usize, value: usize) -> usize {
+    let result = read(fd, value, size_of::<u64>());
+    if result == size_of::<u64>() as isize { 0 } else { -1i32 as usize }
+}
+
+/// Sends a piece of a file. What is sent goes outside; where the file is read from next, a replay has to be told.
+extern "C" fn sendfile(to: usize, from: usize, offset: usize, bytes: usize) -> isize {
+    let arguments = [to, from, offset, bytes, 0, 0];
+    let Some(thread) = steered() else { return answer(raw(libc::SYS_sendfile, arguments)) };
+    match descriptors::leads(to as c_int) {
+        Leads::Inside if steer::orders_calls() => {
+            answer(inside(thread, to, libc::POLLOUT, libc::SYS_sendfile, arguments))
+        }
+        Leads::Inside | Leads::Nowhere => answer(raw(libc::SYS_sendfile, arguments)),
+        Leads::Outside => {
+            let perform = || raw(libc::SYS_sendfile, arguments);
+            let room = if offset == 0 { 0 } else { size_of::<libc::off_t>() };
+            answer(demo::outside(
+                thread,
+                libc::SYS_sendfile as u32,
+                patience_of(to, libc::POLLOUT),
+                perform,
+                |result| [(offset, if result >= 0 { room } else { 0 })],
+            ))
+        }
+    }
+}
+
+extern "C" fn sendfile64(to: usize, from: usize, offset: usize, bytes: usize) -> isize {
+    sendfile(to, from, offset, bytes)
 }
 
 stand_in! {
@@ -432,6 +535,8 @@ stand_in! {
     send Out sends no_result;
     sendto Out sends_to no_result;
     sendmsg Out sends_message no_result;
+    sendfile Out nothing sent_file;
+    sendfile64 Out nothing sent_file;
     socket None nothing no_result;
     accept In nothing was_named;
     accept4 In nothing was_named;

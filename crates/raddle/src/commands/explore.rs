@@ -4,7 +4,9 @@ use super::exhaustive::{self, SearchArgs};
 use super::{Ctx, Exit, StatusArgs};
 use crate::compiler::Refusal;
 use crate::hunt::properties::{self, PropertyArgs};
+use crate::interrupt;
 use crate::launch::exploring::{self, Limits, Plan, Wants};
+use crate::launch::inspect::Carries;
 use crate::launch::outcomes::{Explored, Group, explored, groups};
 use crate::launch::portfolio;
 use crate::launch::process::describe as describe_status;
@@ -66,7 +68,7 @@ pub struct Args {
     #[arg(long, value_enum)]
     visible: Option<VisibleAccesses>,
     /// How many runs (default: 1000; with --for or --exhaustive as many as there are).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number_of_runs)]
     runs: Option<u64>,
     /// For how long to make runs, as in 30s, 10m, 2h.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -183,10 +185,38 @@ impl Done {
     }
 }
 
+/// A number that may be larger than those whose ranges the argument parser can check.
+fn number_of_runs(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|&runs| runs > 0).ok_or_else(|| format!("{text} is not in 1.."))
+}
+
+/// A script that starts nothing with the runtime in it has no schedules, and must not be said to have one.
+fn require_instrumented(launch: &Launch, timeout: Duration) -> anyhow::Result<()> {
+    let config = RegionConfig { steer: Strategy::Random.steer(), ..RegionConfig::default() };
+    let (_, _, region) = steering::run_shared(launch, &config, timeout)?;
+    if region.header().images.load(Ordering::Relaxed) > 0 {
+        return Ok(());
+    }
+    Err(Refusal(format!(
+        "no instrumented program was run by {}, so there is nothing to explore; build it with `raddle cc`, or try --preload",
+        launch.program.display()
+    ))
+    .into())
+}
+
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut reporter = Reporter::new("explore", &args.output, Stream::Stdout, ctx)?;
     let mut launch = args.target.launch()?;
     launch.serving = Serving::new(if args.exec { Mode::Exec } else { args.mode });
+    if launch.carries == Carries::Script {
+        require_instrumented(&launch, Duration::from_secs(args.timeout))?;
+    }
+    if launch.carries == Carries::Launcher && !ctx.quiet {
+        eprintln!(
+            "raddle: note: {} makes no threads itself, and a search steers one process only, not the programs that it starts; name the program itself",
+            launch.program.display()
+        );
+    }
     let is_portfolio = args.strategy.is_none() && !args.exhaustive && !args.same_seed;
     if is_portfolio && args.shard.is_some() {
         return Err(Refusal(
@@ -206,9 +236,7 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     launch.fixed_addresses |=
         strategy.needs_fixed_addresses() || args.stable_memory || args.exhaustive || is_portfolio;
     let stop = std::sync::Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, std::sync::Arc::clone(&stop)).context("cannot catch signals")?;
-    }
+    interrupt::stop_at_signals(&stop)?;
     let store = Store::at(&args.keep);
     let timeout = Duration::from_secs(args.timeout);
     let noise_at = noise_ranges(&args, strategy, &launch)?;
@@ -384,7 +412,11 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let exit = reporter.finish(launch.words())?;
     // A loop that never ends is a failure, and no finding.
     let failed = search.is_some_and(|search| search.failures > 0);
-    Ok(if failed && matches!(exit, Exit::Clean) { Exit::Found } else { exit })
+    Ok(match (exit, interrupt::signal()) {
+        (Exit::Clean, _) if failed => Exit::Found,
+        (Exit::Clean, Some(signal)) => Exit::Status(interrupt::status(signal)),
+        _ => exit,
+    })
 }
 
 /// Runs the program, and looks whether what each run did violates a property.

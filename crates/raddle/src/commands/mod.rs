@@ -23,9 +23,11 @@ pub mod run;
 pub mod scheme;
 pub mod trace;
 
+use crate::compiler::Refusal;
 use crate::compiler::choice::Language;
 use crate::launch::halting::Halt;
 use raddle_findings::naming::Namer;
+use raddle_trace::collector::CollectError;
 use raddle_trace::crash::End;
 use raddle_trace::tables::Module;
 use std::io::IsTerminal;
@@ -193,6 +195,21 @@ pub enum Command {
 }
 
 pub fn dispatch(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let place = match &command {
+        Command::Hunt(_) | Command::Ci(_) => Some("--keep"),
+        Command::Record(_) => Some("-o"),
+        Command::Run(_) => Some("--trace"),
+        _ => None,
+    };
+    perform(command, ctx).map_err(|error| match (place, error.downcast_ref::<CollectError>()) {
+        (Some(option), Some(cannot)) => {
+            Refusal(format!("{cannot}; choose another place with {option}")).into()
+        }
+        _ => error,
+    })
+}
+
+fn perform(command: Command, ctx: &Ctx) -> anyhow::Result<Exit> {
     match command {
         Command::Aspects(args) => aspects::run(args, ctx),
         Command::Cargo(args) => cargo::run(args, ctx),

@@ -243,6 +243,9 @@ fn program(args: &Args, schedule: &Schedule, path: &Path) -> anyhow::Result<Prog
 fn demo_at(path: &Path) -> anyhow::Result<Option<Demo>> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     if !is_demo(&bytes) {
+        if std::str::from_utf8(&bytes).is_err() {
+            return Err(Refusal(format!("{} is not a schedule, and not a demo", path.display())).into());
+        }
         return Ok(None);
     }
     let demo = Demo::read(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;

@@ -1,6 +1,7 @@
 //! `raddle trace`: look into a trace, convert it.
 
 use super::{Ctx, Exit};
+use crate::standard_output;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_trace::describe::{self, kind, thread_name};
@@ -241,7 +242,7 @@ fn print_info(info: &Info) {
 fn dump(args: &DumpArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
     let mut trace = OpenTrace::open(&args.trace)?;
     let mut symbolizer = Symbolizer::new(&trace.tables().modules);
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = standard_output::buffered();
     let (mut batch, mut number, mut shown) = (Vec::new(), 0u64, 0u64);
     'all: loop {
         trace.next_batch(&mut batch)?;
@@ -384,7 +385,7 @@ fn run_convert(args: &ConvertArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         return Ok(Exit::Clean);
     }
     let mut out: Box<dyn Write> = match args.output.as_os_str() == "-" {
-        true => Box::new(BufWriter::new(std::io::stdout().lock())),
+        true => Box::new(standard_output::buffered()),
         false => {
             let file = std::fs::File::create(&args.output)
                 .with_context(|| format!("cannot create {}", args.output.display()))?;

@@ -50,6 +50,8 @@ pub struct Request {
     pub compiles: bool,
     /// The flag that asks for a fully static program.
     pub static_flag: Option<String>,
+    /// The flag that asks for another processor or C library than the runtime is made for, if the last of its kind does.
+    pub foreign: Option<String>,
     /// Sanitizers that are on at the end of the line, in order.
     pub sanitizers: Vec<String>,
     /// `-fno-sanitize=thread` or `-fno-sanitize=all`: the user wants this file left alone.
@@ -172,6 +174,7 @@ impl Default for Reader {
             product: Product::Executable,
             compiles: false,
             static_flag: None,
+            foreign: None,
             sanitizers: Vec::new(),
             uninstrumented: false,
             forbids_undefined: false,
@@ -208,6 +211,10 @@ impl Reader {
                 }
                 return;
             }
+            "-target" => {
+                let target = following.next().and_then(|target| target.to_str()).unwrap_or_default();
+                return self.target(&format!("-target {target}"), target);
+            }
             _ if TAKES_ARGUMENT.contains(&text) => {
                 following.next();
                 return;
@@ -234,6 +241,8 @@ impl Reader {
                 request.static_flag = Some(text.to_owned())
             }
             "-nostdlib" | "-nodefaultlibs" | "--no-standard-libraries" => request.without_libraries = true,
+            "-m64" => request.foreign = None,
+            "-m16" | "-m32" | "-mx32" => request.foreign = Some(text.to_owned()),
             "--version" | "--help" | "-help" | "-dumpversion" | "-dumpfullversion" | "-dumpmachine"
             | "-dumpspecs" | "--target-help" => request.asks = true,
             _ => {
@@ -247,6 +256,10 @@ impl Reader {
                     self.sanitize(list);
                 } else if let Some(list) = text.strip_prefix("-fno-sanitize=") {
                     self.do_not_sanitize(list);
+                } else if let Some(target) = text.strip_prefix("--target=") {
+                    self.target(text, target);
+                } else if text.starts_with("-specs=") && text.contains("musl") {
+                    request.foreign = Some(text.to_owned());
                 } else if text.starts_with("-l") {
                     self.count(InputKind::Linkable);
                 } else if text.starts_with("-print-")
@@ -257,6 +270,15 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// `x86_64-pc-linux-gnu` and its shorter forms are what the runtime is made for.
+    fn target(&mut self, flag: &str, target: &str) {
+        let mut parts = target.split('-');
+        let processor = matches!(parts.next(), Some("x86_64" | "amd64"));
+        let others = ["musl", "gnux32", "android", "windows", "darwin", "freebsd"];
+        let system = !parts.any(|part| others.iter().any(|other| part.starts_with(other)));
+        self.request.foreign = (!processor || !system).then(|| flag.to_owned());
     }
 
     fn stop_at(&mut self, stage: Stage) {

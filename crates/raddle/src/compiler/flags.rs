@@ -121,6 +121,14 @@ pub fn arguments(
 }
 
 fn refuse(request: &Request) -> Result<(), Refusal> {
+    if let Some(flag) = &request.foreign
+        && (request.compiles || request.links())
+        && request.stage != Stage::Preprocess
+    {
+        return Err(Refusal(format!(
+            "{flag} asks for what Raddle cannot observe: it has a runtime for 64-bit x86 programs on Linux with glibc only; build without {flag}"
+        )));
+    }
     if let Some(rival) = request.sanitizers.iter().find(|name| RIVALS.contains(&name.as_str())) {
         return Err(Refusal(format!(
             "-fsanitize={rival} and Raddle's runtime cannot be in one program; build without that flag"
@@ -243,10 +251,19 @@ mod tests {
         let refused = |line: &str| refuse(&read(line)).unwrap_err().to_string();
         assert!(refused("-static a.c").contains("link without -static"));
         assert!(refused("-static-pie a.c").contains("-static-pie"));
+        assert!(refused("-m32 a.c").contains("build without -m32"));
+        assert!(refused("-c a.c -target i386-linux-gnu").contains("-target i386-linux-gnu"));
+        assert!(refused("--target=x86_64-linux-musl a.c").contains("--target=x86_64-linux-musl"));
         assert!(refused("-fsanitize=address -c a.c").contains("-fsanitize=address"));
-        for fine in
-            ["-static -c a.c", "-static -shared a.o", "-fsanitize=undefined a.c", "-fsanitize=thread a.c"]
-        {
+        for fine in [
+            "-static -c a.c",
+            "-static -shared a.o",
+            "-fsanitize=undefined a.c",
+            "-fsanitize=thread a.c",
+            "-m32 -m64 a.c",
+            "--target=x86_64-pc-linux-gnu a.c",
+            "-m32 -E a.c",
+        ] {
             assert!(refuse(&read(fine)).is_ok(), "{fine}");
         }
     }

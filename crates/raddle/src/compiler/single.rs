@@ -13,6 +13,7 @@ use crate::runtime_files;
 use anyhow::Context;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Flags of every compilation, before the user's.
@@ -31,7 +32,7 @@ pub fn build(files: &[PathBuf], flags: &[String], recorded: Option<&str>) -> any
         None => Compiler::choose(language),
     };
     for file in files {
-        std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+        check(file)?;
     }
     let program = program_path(files, flags, &choose(language_of(files))?)?;
     let folder = program.parent().expect("the program lies in a folder");
@@ -56,9 +57,42 @@ pub fn build(files: &[PathBuf], flags: &[String], recorded: Option<&str>) -> any
     words.extend(base_flags(flags));
     words.push("-lm".into());
     run(&choose(language_of(files))?, words, &files[0])?;
+    if !linked.exists() {
+        let compiler = choose(language_of(files))?.name();
+        return Err(Refusal(format!(
+            "{compiler} reports success and has made no program; it is no C compiler (RADDLE_CC names another one)"
+        ))
+        .into());
+    }
     std::fs::rename(&linked, &program).with_context(|| format!("cannot write {}", program.display()))?;
     Ok(program)
 }
+
+/// Refuses what is no source, so that the compiler's complaints about it are spared.
+fn check(file: &Path) -> anyhow::Result<()> {
+    const ELF: &[u8] = b"\x7fELF";
+    let shown = file.display();
+    let opened = std::fs::File::open(file).with_context(|| format!("cannot read {shown}"))?;
+    if opened.metadata().is_ok_and(|found| found.is_dir()) {
+        return Err(Refusal(format!("{shown} is a folder, not a source file")).into());
+    }
+    let mut start = Vec::new();
+    opened.take(SHORT_BYTES).read_to_end(&mut start).with_context(|| format!("cannot read {shown}"))?;
+    if start.starts_with(ELF) {
+        return Err(Refusal(format!(
+            "{shown} is a binary, not a source file; to run a program, name it behind `--`: `-- ./{}`",
+            file.file_name().unwrap_or_default().display()
+        ))
+        .into());
+    }
+    if start.iter().all(u8::is_ascii_whitespace) && (start.len() as u64) < SHORT_BYTES {
+        return Err(Refusal(format!("{shown} is empty; there is nothing to compile")).into());
+    }
+    Ok(())
+}
+
+/// So many bytes of a file are looked at before the compiler does.
+const SHORT_BYTES: u64 = 4096;
 
 /// What the files are compiled with, for those who want to do it again.
 pub fn compiler_name(files: &[PathBuf]) -> String {

@@ -10,6 +10,7 @@ use raddle_trace::journal::Journal;
 use raddle_trace::region::{Message, Region, RegionConfig};
 use raddle_wire::region::{observe, option, outcome};
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -65,7 +66,9 @@ pub fn record_watched(
     };
     detect(&mut config, detecting);
     let region = Arc::new(create(&config)?);
-    let passed = pass(launch, &region, settings.stable_memory, false, None, look)?;
+    let caught = process::Caught::now()?;
+    let end = End { timeout: None, ..End::default() };
+    let passed = pass(launch, &region, settings.stable_memory, false, (Some(caught), end), look)?;
     if region.header().outcome.load(Ordering::Acquire) == outcome::TOO_MANY_THREADS {
         return Err(Refusal(format!(
             "no demo of {}: {}",
@@ -85,6 +88,7 @@ pub fn record_watched(
         deadlock: region.header().outcome.load(Ordering::Acquire) == outcome::DEADLOCK,
         one_at_a_time: settings.one_at_a_time,
         detecting: detecting.cloned(),
+        ended_by: passed.status.signal().unwrap_or(0),
         status: process::shell_status(passed.status),
         stdout: passed.stdout,
         stderr: passed.stderr,
@@ -163,7 +167,9 @@ pub fn replay(
     detect(&mut config, demo.about.detecting.as_ref());
     config.blob = steering::blob(&schedule, &demo.payload())?;
     let region = Arc::new(create(&config)?);
-    let passed = pass(launch, &region, demo.about.stable_memory, silent, Some(timeout), look)?;
+    // A run that a signal from outside has ended would go on now; the demo ends where it did.
+    let end = End { timeout: Some(timeout), ended_by: demo.about.ended_by, steps: demo.steps.len() as u64 };
+    let passed = pass(launch, &region, demo.about.stable_memory, silent, (None, end), look)?;
     let header = region.header();
     let steps = header.steps.load(Ordering::Relaxed);
     let count = (header.party_count.load(Ordering::Acquire) as usize).min(header.parties.len());
@@ -237,13 +243,22 @@ fn create(config: &RegionConfig) -> Result<Region, Refusal> {
         .map_err(|error| Refusal(format!("cannot create the memory shared with the program ({error})")))
 }
 
+/// What ends a run beside the program itself.
+#[derive(Clone, Copy, Default)]
+struct End {
+    timeout: Option<Duration>,
+    /// The signal that ended the recorded run, or 0, and the steps that were taken until then.
+    ended_by: i32,
+    steps: u64,
+}
+
 /// Runs the program; what it prints is passed on (unless `silent`) and hashed.
 fn pass(
     launch: &Launch,
     region: &Arc<Region>,
     fixed_addresses: bool,
     silent: bool,
-    timeout: Option<Duration>,
+    (caught, end): (Option<process::Caught>, End),
     look: Look<'_>,
 ) -> anyhow::Result<Passed> {
     let mut command = launch.command(region, Streams::Inherited)?;
@@ -253,6 +268,7 @@ fn pass(
     process::die_with_us(&mut command);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = launch.spawn(&mut command)?;
+    let forwarding = caught.map(|caught| caught.pass_to(&child));
     let stdout = child.stdout.take().context("the program has no standard output")?;
     let stderr = child.stderr.take().context("the program has no standard error")?;
     let copy_out = std::thread::spawn(move || hash_and_copy(stdout, (!silent).then(std::io::stdout)));
@@ -264,15 +280,24 @@ fn pass(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if timeout.is_some_and(|timeout| started.elapsed() > timeout) && !timed_out {
+        if end.timeout.is_some_and(|timeout| started.elapsed() > timeout) && !timed_out {
             timed_out = true;
             // It may have ended by itself in this moment.
             let _ = child.kill();
+        }
+        if let Some(signal) = rustix::process::Signal::from_named_raw(end.ended_by)
+            && region.header().steps.load(Ordering::Relaxed) >= end.steps
+        {
+            // As above.
+            let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal);
         }
         look(region);
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     };
+    if let Some(forwarding) = forwarding {
+        forwarding.end();
+    }
     let stdout = copy_out.join().map_err(|_| anyhow::anyhow!("cannot pass on the program's output"))?;
     let stderr = copy_err.join().map_err(|_| anyhow::anyhow!("cannot pass on the program's errors"))?;
     look(region);

@@ -60,12 +60,34 @@ pub fn inspect(path: &Path) -> Result<Carries, Refusal> {
     let map = unsafe { memmap2::Mmap::map(&file) }
         .map_err(|error| Refusal(format!("cannot read {shown}: {error}")))?;
     let carries = inspect_bytes(&map).map_err(|problem| Refusal(format!("{shown} {problem}")))?;
+    if carries == Carries::Script {
+        inspect_script(&map).map_err(|problem| Refusal(format!("{shown} {problem}")))?;
+    }
     if matches!(carries, Carries::Nothing | Carries::Launcher) && mode & 0o6000 != 0 {
         return Err(Refusal(format!(
             "{shown} runs with another user's rights, so nothing can be loaded into it; record a copy without the set-user-id bit"
         )));
     }
     Ok(carries)
+}
+
+/// Can the kernel start this file, which is no binary? The problem is the rest of a sentence that begins with the program's name.
+fn inspect_script(bytes: &[u8]) -> Result<(), String> {
+    if bytes.is_empty() {
+        return Err("is an empty file, not a program".into());
+    }
+    let Some(line) = bytes.strip_prefix(b"#!").and_then(|rest| rest.split(|&byte| byte == b'\n').next())
+    else {
+        return Err("is neither a program nor a script that names its interpreter (`#!/bin/sh`)".into());
+    };
+    let line = String::from_utf8_lossy(line);
+    let Some(interpreter) = line.split_whitespace().next() else {
+        return Err("names no interpreter in its first line".into());
+    };
+    if !Path::new(interpreter).exists() {
+        return Err(format!("is a script for {interpreter}, which is not there"));
+    }
+    Ok(())
 }
 
 /// The problem is the rest of a sentence that begins with the program's name.
@@ -186,6 +208,17 @@ mod tests {
         for length in [20, 64, 100, 1000, 5000] {
             let _ = inspect_bytes(&bytes[..length]);
         }
+    }
+
+    #[test]
+    fn a_script_names_its_interpreter() {
+        let problem = |text: &str| inspect_script(text.as_bytes()).err().unwrap_or_default();
+        assert_eq!(problem("#!/bin/sh\nexit 0\n"), "");
+        assert_eq!(problem("#! /bin/sh -e"), "");
+        assert!(problem("").contains("empty"));
+        assert!(problem("hello").contains("#!/bin/sh"));
+        assert!(problem("#!\n").contains("no interpreter"));
+        assert!(problem("#!/no/such/shell -x\n").contains("/no/such/shell, which is not there"));
     }
 
     #[test]

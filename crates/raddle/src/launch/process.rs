@@ -29,9 +29,52 @@ use std::time::{Duration, Instant};
 /// A program that runs.
 pub struct Running {
     child: Child,
+    forwarding: Forwarding,
+}
+
+/// Passes signals on to a program.
+pub struct Forwarding {
     signals: signal_hook::iterator::Handle,
     /// Gives back what it listened to: closing it writes to a pipe, and a pipe without a reader would end Raddle.
-    forwarding: JoinHandle<SignalsInfo<WithOrigin>>,
+    thread: JoinHandle<SignalsInfo<WithOrigin>>,
+}
+
+/// Signals that are caught for a program which has not been started yet: none may end Raddle while the program lives.
+pub struct Caught(SignalsInfo<WithOrigin>);
+
+impl Caught {
+    pub fn now() -> anyhow::Result<Caught> {
+        SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+            .context("cannot catch signals")
+            .map(Caught)
+    }
+
+    /// The program runs: signals are passed on to it from here.
+    pub fn pass_to(self, child: &Child) -> Forwarding {
+        let mut signals = self.0;
+        let handle = signals.handle();
+        let pid = Pid::from_child(child);
+        let thread = std::thread::spawn(move || {
+            for origin in &mut signals {
+                if origin.cause != Cause::Kernel
+                    && let Some(signal) = Signal::from_named_raw(origin.signal)
+                {
+                    // The program may be gone by now; then there is nobody to tell.
+                    let _ = kill_process(pid, signal);
+                }
+            }
+            signals
+        });
+        Forwarding { signals: handle, thread }
+    }
+}
+
+impl Forwarding {
+    /// The program is gone.
+    pub fn end(self) {
+        self.signals.close();
+        let _ = self.thread.join();
+    }
 }
 
 /// Bytes of the region's path: more than any process and descriptor need.
@@ -46,24 +89,10 @@ pub fn region_path(region: &Region) -> String {
 /// Starts the program with the region in its environment.
 pub fn start(launch: &Launch, region: &Region, streams: Streams) -> anyhow::Result<Running> {
     let mut command = launch.command(region, streams)?;
-    // Signals are caught from before the start: none may end Raddle while the program lives.
-    let mut signals =
-        SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).context("cannot catch signals")?;
+    let caught = Caught::now()?;
     let child = launch.spawn(&mut command)?;
-    let handle = signals.handle();
-    let pid = Pid::from_child(&child);
-    let forwarding = std::thread::spawn(move || {
-        for origin in &mut signals {
-            if origin.cause != Cause::Kernel
-                && let Some(signal) = Signal::from_named_raw(origin.signal)
-            {
-                // The program may be gone by now; then there is nobody to tell.
-                let _ = kill_process(pid, signal);
-            }
-        }
-        signals
-    });
-    Ok(Running { child, signals: handle, forwarding })
+    let forwarding = caught.pass_to(&child);
+    Ok(Running { child, forwarding })
 }
 
 impl Running {
@@ -90,8 +119,7 @@ impl Running {
 
     fn done(self, status: std::io::Result<ExitStatus>) -> anyhow::Result<ExitStatus> {
         let status = status.context("cannot wait for the program")?;
-        self.signals.close();
-        let _ = self.forwarding.join();
+        self.forwarding.end();
         Ok(status)
     }
 }

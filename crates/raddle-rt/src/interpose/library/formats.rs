@@ -5,6 +5,7 @@
 use super::measure::{text, text_up_to, wide_text, wide_up_to};
 use super::{r, streams, w, watched};
 use crate::arch::VaList;
+use crate::interpose::input;
 use crate::{export_format_with_pc, export_with_pc, real_fn, thread};
 use core::ffi::c_int;
 
@@ -22,13 +23,10 @@ mod c {
         fn __vsprintf_chk(to: usize, flag: usize, size: usize, format: usize, list: *mut VaList) -> c_int;
         fn __vsnprintf_chk(to: usize, room: usize, flag: usize, size: usize, format: usize, list: *mut VaList) -> c_int;
         fn __vasprintf_chk(to: usize, flag: usize, format: usize, list: *mut VaList) -> c_int;
-        fn vscanf(format: usize, list: *mut VaList) -> c_int;
         fn vfscanf(stream: usize, format: usize, list: *mut VaList) -> c_int;
         fn vsscanf(s: usize, format: usize, list: *mut VaList) -> c_int;
-        fn __isoc99_vscanf(format: usize, list: *mut VaList) -> c_int;
         fn __isoc99_vfscanf(stream: usize, format: usize, list: *mut VaList) -> c_int;
         fn __isoc99_vsscanf(s: usize, format: usize, list: *mut VaList) -> c_int;
-        fn __isoc23_vscanf(format: usize, list: *mut VaList) -> c_int;
         fn __isoc23_vfscanf(stream: usize, format: usize, list: *mut VaList) -> c_int;
         fn __isoc23_vsscanf(s: usize, format: usize, list: *mut VaList) -> c_int;
     }
@@ -268,6 +266,9 @@ fn to_stream(stream: usize) {
 
 fn to_descriptor(fd: usize) {
     use crate::interpose::channel::{Flow, before};
+    if crate::steer::on() {
+        crate::demo::descriptors::goes_unseen(fd as c_int);
+    }
     before(Flow::Out, fd & 0xffff_ffff);
 }
 
@@ -290,13 +291,12 @@ macro_rules! printing {
 }
 
 macro_rules! scanning {
-    ($($variadic:ident($save:literal, $register:literal) $plain:ident($($arg:ident,)* ; $format:ident) { $($before:tt)* } { $($after:tt)* };)*) => {
+    ($($variadic:ident($save:literal, $register:literal) $plain:ident($($arg:ident,)* ; $format:ident, $list:ident) { $($before:tt)* } $call:block { $($after:tt)* };)*) => {
         mod scan_entry {
             use super::*;
-            $(pub extern "C" fn $plain($($arg: usize,)* $format: usize, list: *mut VaList) -> c_int {
+            $(pub extern "C" fn $plain($($arg: usize,)* $format: usize, $list: *mut VaList) -> c_int {
                 $($before)*
-                // SAFETY: as the program asks.
-                scan($format, list, || unsafe { c::$plain($($arg,)* $format, list) }, || { $($after)* })
+                scan($format, $list, || $call, || { $($after)* })
             })*
         }
         mod scan_exported {
@@ -321,14 +321,36 @@ printing! {
     __asprintf_chk("24", "rcx") __vasprintf_chk(to, flag, ; format) {} written { w(to, if written == 0 { 0 } else { 8 }); };
 }
 
+/// What reads from a stream: the function with a list of arguments, and the stream of the program.
+fn scan_stream(
+    scan: unsafe fn(usize, usize, *mut VaList) -> c_int,
+    stream: usize,
+    format: usize,
+    list: *mut VaList,
+) -> c_int {
+    // SAFETY: as the program asks.
+    input::through(stream, |stream| unsafe { scan(stream, format, list) })
+}
+
+/// As [`scan_stream`], for a string.
+fn scan_text(
+    scan: unsafe fn(usize, usize, *mut VaList) -> c_int,
+    s: usize,
+    format: usize,
+    list: *mut VaList,
+) -> c_int {
+    // SAFETY: as the program asks.
+    unsafe { scan(s, format, list) }
+}
+
 scanning! {
-    scanf("8", "rsi") vscanf(; format) {} { streams::has_read(streams::input()); };
-    fscanf("16", "rdx") vfscanf(stream, ; format) {} { streams::has_read(stream); };
-    sscanf("16", "rdx") vsscanf(s, ; format) { r(s, text(s)); } {};
-    __isoc99_scanf("8", "rsi") __isoc99_vscanf(; format) {} { streams::has_read(streams::input()); };
-    __isoc99_fscanf("16", "rdx") __isoc99_vfscanf(stream, ; format) {} { streams::has_read(stream); };
-    __isoc99_sscanf("16", "rdx") __isoc99_vsscanf(s, ; format) { r(s, text(s)); } {};
-    __isoc23_scanf("8", "rsi") __isoc23_vscanf(; format) {} { streams::has_read(streams::input()); };
-    __isoc23_fscanf("16", "rdx") __isoc23_vfscanf(stream, ; format) {} { streams::has_read(stream); };
-    __isoc23_sscanf("16", "rdx") __isoc23_vsscanf(s, ; format) { r(s, text(s)); } {};
+    scanf("8", "rsi") vscanf(; format, list) {} { scan_stream(c::vfscanf, streams::input(), format, list) } { streams::has_read(streams::input()); };
+    fscanf("16", "rdx") vfscanf(stream, ; format, list) {} { scan_stream(c::vfscanf, stream, format, list) } { streams::has_read(stream); };
+    sscanf("16", "rdx") vsscanf(s, ; format, list) { r(s, text(s)); } { scan_text(c::vsscanf, s, format, list) } {};
+    __isoc99_scanf("8", "rsi") __isoc99_vscanf(; format, list) {} { scan_stream(c::__isoc99_vfscanf, streams::input(), format, list) } { streams::has_read(streams::input()); };
+    __isoc99_fscanf("16", "rdx") __isoc99_vfscanf(stream, ; format, list) {} { scan_stream(c::__isoc99_vfscanf, stream, format, list) } { streams::has_read(stream); };
+    __isoc99_sscanf("16", "rdx") __isoc99_vsscanf(s, ; format, list) { r(s, text(s)); } { scan_text(c::__isoc99_vsscanf, s, format, list) } {};
+    __isoc23_scanf("8", "rsi") __isoc23_vscanf(; format, list) {} { scan_stream(c::__isoc23_vfscanf, streams::input(), format, list) } { streams::has_read(streams::input()); };
+    __isoc23_fscanf("16", "rdx") __isoc23_vfscanf(stream, ; format, list) {} { scan_stream(c::__isoc23_vfscanf, stream, format, list) } { streams::has_read(stream); };
+    __isoc23_sscanf("16", "rdx") __isoc23_vsscanf(s, ; format, list) { r(s, text(s)); } { scan_text(c::__isoc23_vsscanf, s, format, list) } {};
 }

@@ -98,6 +98,11 @@ pub fn received_message(a: &Arguments, result: isize) {
     pieces(start, count, result.max(0) as usize, w);
 }
 
+/// Where in the file to go on.
+pub fn sent_file(a: &Arguments, result: isize) {
+    w(a[2], if result >= 0 { size_of::<libc::off_t>() } else { 0 });
+}
+
 /// The name that a socket is given, or connected to.
 pub fn names(a: &Arguments) {
     r(a[1], a[2] & 0xffff_ffff);

@@ -2,13 +2,15 @@
 //!
 //! A line is the function with its arguments, what is told before the call, and behind `=>`, where the result has a name, what is told after it:
 //! `r(address, bytes)`, `w(address, bytes)`, `rw(address, bytes)`. Arguments and results are integers and pointers where nothing else is said.
+//! `by` names what does the work in a steered program, `from` the stream that a function reads from ([`crate::interpose::input`]).
 //! Which functions there are follows glibc's headers (`string.h`, `strings.h`, `wchar.h`, `stdlib.h`, `stdio.h`, `time.h`, `unistd.h`,
 //! `sys/*.h`, `arpa/inet.h`, `netdb.h`, `pwd.h`, `grp.h`, `dirent.h`, `math.h`) with the names that fortified headers (`__*_chk`) and newer
 //! standards (`__isoc23_*`) use instead. Functions whose calls are blocking, synchronise or can be in a demo have files of their own.
 
 use super::measure::*;
 use super::{r, rw, streams, w, watched};
-use crate::interpose::channel;
+use crate::interpose::{channel, files, input, random, system};
+use crate::steer;
 use core::ffi::c_int;
 
 macro_rules! kind {
@@ -21,7 +23,7 @@ macro_rules! kind {
 }
 
 macro_rules! library {
-    ($($name:ident($($arg:ident $(: $kind:ty)?),*) $(-> $ret:ty)? { $($before:tt)* } $(=> $out:ident { $($after:tt)* })?;)*) => {
+    ($($name:ident($($arg:ident $(: $kind:ty)?),*) $(by $module:ident::$held:ident)? $(from $stream:ident)? $(-> $ret:ty)? { $($before:tt)* } $(=> $out:ident { $($after:tt)* })?;)*) => {
         mod entry {
             use super::*;
             use crate::real::Real;
@@ -35,16 +37,27 @@ macro_rules! library {
                         Err(_) => panic!("function names have no inner NUL"),
                     });
                     type Function = unsafe extern "C" fn($(kind!($($kind)?)),*) -> kind!($($ret)?);
+                    let address = BEHIND.get();
+                    $(
+                        const HELD: Function = $module::$held;
+                        let address = if steer::on() { HELD as *const () as usize } else { address };
+                    )?
                     // SAFETY: the C function of this name, whose arguments and result are in the registers of this signature.
-                    let function = unsafe { core::mem::transmute::<usize, Function>(BEHIND.get()) };
-                    let Some(thread) = watched() else {
-                        // SAFETY: as the program asks (here and below).
-                        return unsafe { function($($arg),*) };
+                    let function = unsafe { core::mem::transmute::<usize, Function>(address) };
+                    let call = || {
+                        $(
+                            let own = $stream;
+                            let $stream = input::of(own);
+                        )?
+                        // SAFETY: as the program asks, perhaps with another stream in the place of its own.
+                        let result = unsafe { function($($arg),*) };
+                        $(input::settle(own, $stream);)?
+                        result
                     };
+                    let Some(thread) = watched() else { return call() };
                     let pc = thread.caller_pc();
                     $($before)*
-                    // SAFETY: as above.
-                    let result = unsafe { function($($arg),*) };
+                    let result = call();
                     $(
                         // What the function has called back may have made calls of its own.
                         thread.caller.set(pc);
@@ -241,8 +254,8 @@ library! {
     qsort_r(array, n, size, compare, argument) { rw(array, product(n, size)); };
     lsearch(key, array, n, size, compare) { rw(n, 8); };
     mktemp(template) { path(template); } => out { w(template + length(template).saturating_sub(6), 6); };
-    mkstemp(template) { path(template); appears(); } => out { if int(out) >= 0 { w(template + length(template).saturating_sub(6), 6); } };
-    mkstemp64(template) { path(template); appears(); } => out { if int(out) >= 0 { w(template + length(template).saturating_sub(6), 6); } };
+    mkstemp(template) by files::mkstemp { path(template); appears(); } => out { if int(out) >= 0 { w(template + length(template).saturating_sub(6), 6); } };
+    mkstemp64(template) by files::mkstemp { path(template); appears(); } => out { if int(out) >= 0 { w(template + length(template).saturating_sub(6), 6); } };
     mkdtemp(template) { path(template); appears(); } => out { if out != 0 { w(template + length(template).saturating_sub(6), 6); } };
     realpath(name, to) { path(name); } => out { w(to, text(to).min(if_any(out, MAX))); };
     __realpath_chk(name, to, room) { path(name); } => out { w(to, text(to).min(if_any(out, MAX))); };
@@ -303,11 +316,14 @@ library! {
     pread64(fd, to, n, at) {} => out { w(to, count(out).min(n)); if out as isize >= 0 { channel::after(channel::Flow::In, fd & 0xffff_ffff, 0); } };
     pwrite(fd, from, n, at) { r(from, n); channel::before(channel::Flow::Out, fd & 0xffff_ffff); };
     pwrite64(fd, from, n, at) { r(from, n); channel::before(channel::Flow::Out, fd & 0xffff_ffff); };
-    __read_chk(fd, to, n, room) {} => out { w(to, count(out).min(n)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
+    __read_chk(fd, to, n, room) by system::read_checked {} => out { w(to, count(out).min(n)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
     __pread_chk(fd, to, n, at, room) {} => out { w(to, count(out).min(n)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
-    __recv_chk(fd, to, n, room, flags) {} => out { w(to, count(out).min(n)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
-    dup2(old, new) { channel::forget(new & 0xffff_ffff); };
-    dup3(old, new, flags) { channel::forget(new & 0xffff_ffff); };
+    __recv_chk(fd, to, n, room, flags) by system::recv_checked {} => out { w(to, count(out).min(n)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
+    __recvfrom_chk(fd, to, n, room, flags, from, length) by system::recvfrom_checked {} => out { w(to, count(out).min(n)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
+    __poll_chk(list, n, limit, room) by system::poll_checked {};
+    __ppoll_chk(list, n, limit, mask, room) by system::ppoll_checked {};
+    dup2(old, new) by files::dup2 { channel::forget(new & 0xffff_ffff); };
+    dup3(old, new, flags) by files::dup3 { channel::forget(new & 0xffff_ffff); };
     getcwd(to, n) {} => out { if to != 0 { w(to, if_any(out, text(to))); } };
     __getcwd_chk(to, n, room) {} => out { if to != 0 { w(to, if_any(out, text(to))); } };
     readlink(name, to, n) { path(name); } => out { w(to, count(out).min(n)); };
@@ -340,13 +356,32 @@ library! {
     mkdirat(folder, name, mode) { path(name); appears(); } => out { is_seen(); };
     mkfifo(name, mode) { path(name); appears(); };
     rmdir(name) { path(name); appears(); };
-    open(name, flags, mode) { path(name); opens(flags); } => out { is_seen(); };
-    open64(name, flags, mode) { path(name); opens(flags); } => out { is_seen(); };
-    openat(folder, name, flags, mode) { path(name); opens(flags); } => out { is_seen(); };
-    openat64(folder, name, flags, mode) { path(name); opens(flags); } => out { is_seen(); };
-    __open_2(name, flags) { path(name); opens(flags); } => out { is_seen(); };
-    __open64_2(name, flags) { path(name); opens(flags); } => out { is_seen(); };
-    creat(name, mode) { path(name); appears(); };
+    open(name, flags, mode) by files::open { path(name); opens(flags); } => out { is_seen(); };
+    open64(name, flags, mode) by files::open { path(name); opens(flags); } => out { is_seen(); };
+    openat(folder, name, flags, mode) by files::openat { path(name); opens(flags); } => out { is_seen(); };
+    openat64(folder, name, flags, mode) by files::openat { path(name); opens(flags); } => out { is_seen(); };
+    __open_2(name, flags) by files::open_2 { path(name); opens(flags); } => out { is_seen(); };
+    __open64_2(name, flags) by files::open_2 { path(name); opens(flags); } => out { is_seen(); };
+    creat(name, mode) by files::creat { path(name); appears(); };
+    creat64(name, mode) by files::creat { path(name); appears(); };
+    mkostemp(name, flags) by files::mkostemp { path(name); appears(); };
+    mkostemp64(name, flags) by files::mkostemp { path(name); appears(); };
+    mkstemps(name, suffix) by files::mkstemps { path(name); appears(); };
+    mkstemps64(name, suffix) by files::mkstemps { path(name); appears(); };
+    mkostemps(name, suffix, flags) by files::mkostemps { path(name); appears(); };
+    mkostemps64(name, suffix, flags) by files::mkostemps { path(name); appears(); };
+    dup(old) by files::dup {};
+    close_range(first, last, flags) by files::close_range {};
+    closefrom(first) by files::closefrom -> () {};
+    memfd_create(name, flags) by files::memfd_create { path(name); };
+    timerfd_create(clock, flags) by files::timerfd_create {};
+    signalfd(fd, mask, flags) by files::signalfd { r(mask, 8); };
+    inotify_init() by files::inotify_init {};
+    inotify_init1(flags) by files::inotify_init1 {};
+    arc4random() by random::arc4random {};
+    arc4random_uniform(bound) by random::arc4random_uniform {};
+    arc4random_buf(to, n) by random::arc4random_buf -> () {} => _out { w(to, n); };
+    _ZNSt13random_device9_M_getvalEv(device) by random::random_device {};
     stat(name, to) { path(name); } => out { w(to, if_zero(out, STAT)); is_seen(); };
     stat64(name, to) { path(name); } => out { w(to, if_zero(out, STAT)); is_seen(); };
     lstat(name, to) { path(name); } => out { w(to, if_zero(out, STAT)); is_seen(); };
@@ -364,8 +399,8 @@ library! {
     setxattr(file, name, from, n, flags) { path(file); path(name); r(from, n); };
 
     // sys/*.h
-    eventfd_write(fd, value) { channel::before(channel::Flow::Out, fd & 0xffff_ffff); };
-    eventfd_read(fd, to) {} => out { w(to, if_zero(out, 8)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
+    eventfd_write(fd, value) by system::eventfd_write { channel::before(channel::Flow::Out, fd & 0xffff_ffff); };
+    eventfd_read(fd, to) by system::eventfd_read {} => out { w(to, if_zero(out, 8)); channel::after(channel::Flow::In, fd & 0xffff_ffff, out as isize); };
     preadv(fd, list, n, at) {} => out { pieces(list, n, count(out)); };
     pwritev(fd, list, n, at) { pieces_read(list, n); };
     process_vm_writev(process, list, n, remote, m, flags) { pieces_read(list, n); r(remote, product(m, 16)); };
@@ -409,45 +444,56 @@ library! {
     getgrgid_r(group, to, buffer, n, found) {} => out { w(to, if_zero(out, 32)); w(found, 8); };
     getpwnam(name) { path(name); } => out { w(out, if_any(out, 48)); };
     getpwuid(user) {} => out { w(out, if_any(out, 48)); };
-    opendir(name) { path(name); } => out { is_seen(); };
+    opendir(name) by files::opendir { path(name); } => out { is_seen(); };
+    closedir(folder) by files::closedir {};
     readdir(folder) {} => out { w(out, if_any(out, 19)); };
     readdir64(folder) {} => out { w(out, if_any(out, 19)); };
 
     // stdio.h, without those that have a format
-    fopen(name, mode) { path(name); path(mode); appears(); } => out { is_seen(); };
-    fopen64(name, mode) { path(name); path(mode); appears(); } => out { is_seen(); };
-    fdopen(fd, mode) { path(mode); };
-    freopen(name, mode, stream) { path(name); path(mode); streams::writes(stream); };
+    fopen(name, mode) by files::fopen { path(name); path(mode); appears(); } => out { is_seen(); };
+    fopen64(name, mode) by files::fopen { path(name); path(mode); appears(); } => out { is_seen(); };
+    fdopen(fd, mode) by files::fdopen { path(mode); };
+    freopen(name, mode, stream) by files::freopen { path(name); path(mode); streams::writes(stream); };
     fmemopen(memory, n, mode) { path(mode); };
-    fclose(stream) { streams::ends(stream); };
-    pclose(stream) { streams::ends(stream); };
-    popen(command, mode) { path(command); path(mode); };
+    fclose(stream) by files::fclose { streams::ends(stream); };
+    pclose(stream) by files::pclose { streams::ends(stream); };
+    popen(command, mode) by files::popen { path(command); path(mode); };
     fflush(stream) { streams::writes(stream); };
-    fread(to, size, n, stream) { streams::reads(stream); } => out { w(to, product(out, size)); streams::has_read(stream); };
-    fread_unlocked(to, size, n, stream) { streams::reads(stream); } => out { w(to, product(out, size)); streams::has_read(stream); };
-    __fread_chk(to, room, size, n, stream) { streams::reads(stream); } => out { w(to, product(out, size)); streams::has_read(stream); };
+    fread(to, size, n, stream) from stream { streams::reads(stream); } => out { w(to, product(out, size)); streams::has_read(stream); };
+    fread_unlocked(to, size, n, stream) from stream { streams::reads(stream); } => out { w(to, product(out, size)); streams::has_read(stream); };
+    __fread_chk(to, room, size, n, stream) from stream { streams::reads(stream); } => out { w(to, product(out, size)); streams::has_read(stream); };
     fwrite(from, size, n, stream) { r(from, product(n, size)); streams::writes(stream); };
     fwrite_unlocked(from, size, n, stream) { r(from, product(n, size)); streams::writes(stream); };
-    fgets(to, n, stream) { streams::reads(stream); } => out { w(to, if_any(out, text(to))); streams::has_read(stream); };
-    fgets_unlocked(to, n, stream) { streams::reads(stream); } => out { w(to, if_any(out, text(to))); streams::has_read(stream); };
-    __fgets_chk(to, room, n, stream) { streams::reads(stream); } => out { w(to, if_any(out, text(to))); streams::has_read(stream); };
+    fgets(to, n, stream) from stream { streams::reads(stream); } => out { w(to, if_any(out, text(to))); streams::has_read(stream); };
+    fgets_unlocked(to, n, stream) from stream { streams::reads(stream); } => out { w(to, if_any(out, text(to))); streams::has_read(stream); };
+    __fgets_chk(to, room, n, stream) from stream { streams::reads(stream); } => out { w(to, if_any(out, text(to))); streams::has_read(stream); };
     fputs(s, stream) { path(s); streams::writes(stream); };
     fputs_unlocked(s, stream) { path(s); streams::writes(stream); };
     puts(s) { path(s); streams::writes(streams::output()); };
     fputc(byte, stream) { streams::writes(stream); };
     putc(byte, stream) { streams::writes(stream); };
     putchar(byte) { streams::writes(streams::output()); };
-    fgetc(stream) { streams::reads(stream); } => out { streams::has_read(stream); };
-    getc(stream) { streams::reads(stream); } => out { streams::has_read(stream); };
-    _IO_getc(stream) { streams::reads(stream); } => out { streams::has_read(stream); };
+    fgetc(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    getc(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    _IO_getc(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
     _IO_putc(byte, stream) { streams::writes(stream); };
-    getchar() { streams::reads(streams::input()); } => out { streams::has_read(streams::input()); };
-    getline(at, room, stream) { line_before(at, room, stream); } => out { line_after(at, room, stream, out); };
-    __getdelim(at, room, end, stream) { line_before(at, room, stream); } => out { line_after(at, room, stream, out); };
-    getdelim(at, room, end, stream) { line_before(at, room, stream); } => out { line_after(at, room, stream, out); };
+    getchar() by input::getchar { streams::reads(streams::input()); } => out { streams::has_read(streams::input()); };
+    getline(at, room, stream) from stream { line_before(at, room, stream); } => out { line_after(at, room, stream, out); };
+    __getdelim(at, room, end, stream) from stream { line_before(at, room, stream); } => out { line_after(at, room, stream, out); };
+    getdelim(at, room, end, stream) from stream { line_before(at, room, stream); } => out { line_after(at, room, stream, out); };
     perror(s) { path(s); };
+    tmpfile() by files::tmpfile {};
+    tmpfile64() by files::tmpfile {};
+    fgetc_unlocked(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    getc_unlocked(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    getchar_unlocked() by input::getchar { streams::reads(streams::input()); } => out { streams::has_read(streams::input()); };
+    __uflow(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    __underflow(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    ungetc(byte, stream) from stream { streams::reads(stream); };
+    clearerr(stream) by input::clearerr -> () { streams::reads(stream); };
+    clearerr_unlocked(stream) by input::clearerr -> () { streams::reads(stream); };
     tmpnam(to) {} => out { w(to, if_any(out, text(to))); };
-    setvbuf(stream, buffer, mode, n) { streams::reads(stream); };
+    setvbuf(stream, buffer, mode, n) by input::setvbuf { streams::reads(stream); };
     flockfile(stream) {} => out { streams::is_locked(stream); };
     ftrylockfile(stream) {} => out { if int(out) == 0 { streams::is_locked(stream); } };
     funlockfile(stream) { streams::unlocks(stream); };
@@ -458,7 +504,10 @@ library! {
 
     // wchar.h's streams and others
     fputws(s, stream) { r(s, wide_text(s)); streams::writes(stream); };
-    fgetws(to, n, stream) { streams::reads(stream); } => out { w(to, if_any(out, wide_text(to))); streams::has_read(stream); };
+    fgetwc(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    getwc(stream) from stream { streams::reads(stream); } => out { streams::has_read(stream); };
+    ungetwc(letter, stream) from stream { streams::reads(stream); };
+    fgetws(to, n, stream) from stream { streams::reads(stream); } => out { w(to, if_any(out, wide_text(to))); streams::has_read(stream); };
     iconv(converter, from, from_left, to, to_left) {
         if from != 0 {
             rw(from, 8);
