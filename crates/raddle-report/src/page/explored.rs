@@ -27,11 +27,13 @@ pub(super) struct Explored {
 }
 
 pub(super) fn explored(exploration: &Exploration, findings: &[Shown<'_>]) -> Explored {
+    // A search makes runs that only repeat others; they have no ending of their own.
+    let ended: u64 = exploration.outcomes.iter().map(|outcome| outcome.count).sum();
     let ending = |outcome: &Outcome| {
         let at = findings.iter().position(|shown| Some(&shown.finding.id) == outcome.finding.as_ref());
         Ending {
             runs: outcome.count,
-            share: outcome.count.saturating_mul(10_000) / exploration.runs.max(1),
+            share: outcome.count.saturating_mul(10_000) / ended.max(1),
             ending: described(outcome),
             first_run: outcome.first_run,
             seed: outcome.seed,
@@ -81,7 +83,7 @@ fn claims(exploration: &Exploration) -> Vec<String> {
         )),
         None => claims.push(not_seen(exploration)),
     }
-    if let Some(pairs) = exploration.reads_from {
+    if let Some(pairs) = exploration.reads_from.filter(|pairs| pairs.covered > 0 || pairs.predicted > 0) {
         let all = pairs.covered.saturating_add(pairs.predicted);
         claims.push(format!(
             "reads have seen {} of {} writes that they can see as far as is known",

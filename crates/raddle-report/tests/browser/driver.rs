@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use std::io::{BufRead, BufReader};
+use std::mem::ManuallyDrop;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -49,9 +50,9 @@ for (const level of ['error', 'warn']) console[level] = (...words) => problems.p
 
 /// A window with one page in it.
 pub struct Browser {
-    // Dropped first: where a test fails, the window has nobody left to wait for.
+    /// Never dropped: where a test fails, that would wait for an answer for minutes.
+    pub window: ManuallyDrop<WebDriver>,
     _server: Server,
-    pub window: WebDriver,
     _profile: TempDir,
 }
 
@@ -80,6 +81,7 @@ impl Browser {
         }
         let window =
             WebDriver::new(format!("http://127.0.0.1:{}", server.port), wishes).await.expect(INSTALL);
+        let window = ManuallyDrop::new(window);
         let browser = Browser { window, _server: server, _profile: profile };
         browser.tool("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WATCH })).await;
         browser.tool("Network.enable", json!({})).await;
@@ -117,6 +119,6 @@ impl Browser {
     }
 
     pub async fn end(self) {
-        self.window.clone().quit().await.expect("the browser ends");
+        WebDriver::clone(&self.window).quit().await.expect("the browser ends");
     }
 }

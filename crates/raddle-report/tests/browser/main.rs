@@ -6,8 +6,8 @@ mod driver;
 mod findings;
 
 use driver::Browser;
-use findings::{BANK, of};
-use raddle_findings::{Finding, Kind};
+use findings::{BANK, frame, of, thread};
+use raddle_findings::{Finding, Kind, Party};
 use raddle_report::picture::Names;
 use raddle_report::{Page, Shown, Sources};
 use raddle_trace::schedule::Schedule;
@@ -137,13 +137,37 @@ fn in_browser(test: impl AsyncFnOnce(&Browser, &Path)) {
 #[test]
 fn every_kind_is_legible_on_every_screen() {
     in_browser(async |browser, folder| {
-        for kind in Kind::ALL {
-            let page = write(folder, &[of(kind)]);
-            for (width, theme) in [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")] {
-                browser.screen(width, 900, theme).await;
-                browser.open(&page).await;
-                nothing_wrong(browser, &format!("{kind:?} {width} {theme}")).await;
-            }
+        let page = write(folder, &Kind::ALL.map(of));
+        for (width, theme) in [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")] {
+            browser.screen(width, 900, theme).await;
+            browser.open(&page).await;
+            browser.ask("document.querySelectorAll('details').forEach(one => one.open = true);").await;
+            // They are drawn when they have opened, one after the other.
+            let crash = Kind::ALL.iter().position(|kind| *kind == Kind::Crash).unwrap();
+            let drawn = format!("#f{crash} svg.graph .dot");
+            browser.window.query(By::Css(drawn)).first().await.unwrap();
+            nothing_wrong(browser, &format!("{width} {theme}")).await;
+        }
+    });
+}
+
+/// What the other tests rely on: a page that is spoilt is complained about.
+#[test]
+fn the_checks_see_what_is_wrong() {
+    in_browser(async |browser, folder| {
+        let page = write(folder, &[of(Kind::Deadlock)]);
+        browser.screen(1280, 900, "light").await;
+        let spoilt = [
+            (CONTRAST, "document.documentElement.style.setProperty('--dim', '#b0b4bb');"),
+            (CUT_OFF, "document.querySelector('.basis').style = 'width: 3000px; max-width: none';"),
+            (PLACED, "document.querySelector('.graph').style.top = '60px';"),
+            (PLACED, "document.querySelector('.graph').style.left = '0';"),
+        ];
+        for (check, spoil) in spoilt {
+            browser.open(&page).await;
+            assert_eq!(browser.complaints(check).await, [""; 0]);
+            browser.ask(spoil).await;
+            assert!(!browser.complaints(check).await.is_empty(), "{spoil}");
         }
     });
 }
@@ -180,6 +204,35 @@ fn a_run_is_stepped_through_by_keyboard() {
         let tags = browser.window.find_all(By::Css(".run.bad .tag")).await.unwrap();
         assert!(!tags.is_empty());
         nothing_wrong(browser, "after stepping").await;
+    });
+}
+
+/// Names from the program are only text, however many there are: none of it runs, and none of it breaks the page.
+#[test]
+fn hostile_names_are_text() {
+    in_browser(async |browser, folder| {
+        let name = "</script><script>document.title='owned'</script>\u{202e}<img src=x onerror=alert(1)>";
+        let mut crash = of(Kind::Crash);
+        crash.parties[0].stack = vec![frame("deep", 7, 1); 10_000];
+        let party = crash.parties[0].clone();
+        for number in 0..1_000 {
+            crash.parties.push(Party { thread: thread(&format!("1.{number}"), name), ..party.clone() });
+        }
+        let mut deadlock = of(Kind::Deadlock);
+        for party in &mut deadlock.parties {
+            party.thread.name = Some(name.to_owned());
+            party.stack[0].function = Some(name.to_owned());
+        }
+        let page = write(folder, &[crash, deadlock]);
+        for width in [1280, 360] {
+            browser.screen(width, 900, "light").await;
+            browser.open(&page).await;
+            browser.window.query(By::Css("#f1 svg.graph .dot")).first().await.unwrap();
+            assert_ne!(browser.window.title().await.unwrap(), "owned");
+            assert_eq!(browser.ask("return document.querySelectorAll('img').length;").await, 0);
+            assert_eq!(browser.ask("return document.querySelectorAll('script').length;").await, 2);
+            nothing_wrong(browser, &format!("hostile {width}")).await;
+        }
     });
 }
 

@@ -52,7 +52,8 @@ impl KeepTraces {
 fn replay(store: &Store, finding: &Finding, schedule: &Schedule, ctx: &Ctx) -> anyhow::Result<()> {
     // As it is in the store: places in the code are those of the program.
     let stored = Schedule::parse(&schedule.to_text())?;
-    let file = tempfile::Builder::new().prefix(".checking-").tempfile_in(store.folder())?.into_temp_path();
+    let folder = tempfile::Builder::new().prefix(".checking-").tempdir_in(store.folder())?;
+    let file = folder.path().join("trace");
     let launch = replaying::launch(&stored, &store.root(), Rebuild::No)?.launch;
     let judged =
         judge_recorded(&launch, &stored, Then::RoundRobin, Streams::Silent, RUN_TIME_MAX, &file, ctx)?;
