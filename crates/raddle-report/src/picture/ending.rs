@@ -3,6 +3,7 @@
 //! Threads that stand at their places at one moment (both accesses of a race, all threads of a deadlock, everybody in a crash) are
 //! one row. Where the order matters (a region and what comes between, a signal and the wait after it) each party is a row of its own.
 
+use super::order::{begins_to_wait, is_signal};
 use super::run::Spot;
 use super::{Act, Edge, Line, Mark, Row, Span, Stretch};
 use crate::text::name;
@@ -72,9 +73,9 @@ fn rank(party: &Party) -> u8 {
 
 /// Is this party's part one of the steps of the run, rather than what comes after them?
 pub(super) fn is_step(party: &Party, kind: StepKind) -> bool {
-    match (&party.action, kind) {
-        (Action::SignalsNobody { .. }, StepKind::Signal | StepKind::Broadcast) => true,
-        (Action::Waits { wait, .. }, StepKind::Wait) => *wait == Wait::Signal,
+    match &party.action {
+        Action::SignalsNobody { .. } => is_signal(kind),
+        Action::Waits { wait, .. } => *wait == Wait::Signal && begins_to_wait(kind),
         _ => false,
     }
 }

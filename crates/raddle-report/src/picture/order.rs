@@ -280,6 +280,16 @@ enum Release {
     Atomic,
 }
 
+/// Does the step signal a condition?
+pub(super) fn is_signal(kind: StepKind) -> bool {
+    matches!(kind, StepKind::Signal | StepKind::Broadcast)
+}
+
+/// Does the thread wait for a condition from here on?
+pub(super) fn begins_to_wait(kind: StepKind) -> bool {
+    kind == StepKind::Wait
+}
+
 /// Signals that find nobody waiting for their condition.
 pub fn lost_signals(run: &Run<'_>) -> Vec<usize> {
     let mut waiting: HashMap<NameIx, usize> = HashMap::new();
@@ -290,7 +300,7 @@ pub fn lost_signals(run: &Run<'_>) -> Vec<usize> {
             *count += 1;
         } else if step.kind == StepKind::Wake {
             *count = count.saturating_sub(1);
-        } else if matches!(step.kind, StepKind::Signal | StepKind::Broadcast) && *count == 0 {
+        } else if is_signal(step.kind) && *count == 0 {
             lost.push(at);
         }
     }
