@@ -24,6 +24,8 @@ const PACKAGES: &[&str] = &[
     "spin",
     "gdb",
     "util-linux",
+    "chromium",
+    "chromium-driver",
 ];
 
 /// Makes sure that everything is there, or says how to get it.

@@ -370,6 +370,20 @@ impl Strategy {
         if self.is_deterministic() { option::ONE_AT_A_TIME } else { 0 }
     }
 
+    /// Does each run with a seed of its own draw its schedule for itself, from the same distribution? Then what was not seen in N
+    /// runs is rare. `delay` and `period` go through their schedules in order, others learn or leave the choice to the system.
+    pub fn samples(self) -> bool {
+        match self {
+            Strategy::Random | Strategy::Pct { .. } | Strategy::Pos | Strategy::Surw => true,
+            Strategy::RoundRobin
+            | Strategy::Queue
+            | Strategy::Rff
+            | Strategy::Delay { .. }
+            | Strategy::Period { .. }
+            | Strategy::Noise(_) => false,
+        }
+    }
+
     /// Do two runs with different seeds differ at all?
     pub fn is_seeded(self) -> bool {
         !matches!(self, Strategy::RoundRobin)

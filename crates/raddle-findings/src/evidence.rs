@@ -26,6 +26,9 @@ pub struct Evidence {
     /// The schedule's text. In a store it is a file of its own.
     #[serde(skip)]
     pub schedule: Option<String>,
+    /// The schedule of the recorded run that it was predicted from. In a store it is a file of its own.
+    #[serde(skip)]
+    pub recorded: Option<String>,
 }
 
 impl Evidence {
@@ -40,6 +43,7 @@ impl Evidence {
             found_at: now.map_or(0, |now| now.as_secs()),
             finding,
             schedule,
+            recorded: None,
         }
     }
 

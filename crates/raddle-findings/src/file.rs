@@ -71,6 +71,9 @@ pub struct Exploration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<u64>,
     pub outcomes: Vec<Outcome>,
+    /// The strategy, where every run drew its schedule by it for itself: then counts say something about chances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<String>,
     /// What an exhaustive search says about all schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,

@@ -7,6 +7,8 @@
 //!   3f9c02d1a7e4/            one folder a finding, named by its id
 //!     finding.json           the best evidence
 //!     schedule               ... and what shows it
+//!     recorded               the recorded run that it was predicted from, as a schedule
+//!     trace                  the run along the schedule that showed it again
 //!     2.json, 2.schedule     evidence that was superseded, most recent first
 //!   traces/                  recorded runs; a cache
 //! ```
@@ -30,6 +32,10 @@ pub const FOLDER: &str = ".raddle";
 
 /// Name of the schedule in a finding's folder.
 pub const SCHEDULE: &str = "schedule";
+/// Name of the recorded run's schedule in a finding's folder.
+const RECORDED: &str = "recorded";
+/// Name of the trace of the confirming replay.
+const TRACE: &str = "trace";
 const FINDING: &str = "finding.json";
 const UNFINISHED: &str = ".adding-";
 
@@ -101,6 +107,16 @@ impl Store {
         self.folder.join(id).join(SCHEDULE)
     }
 
+    /// The schedule of the recorded run, if one was kept.
+    pub fn recorded_path(&self, id: &str) -> PathBuf {
+        self.folder.join(id).join(RECORDED)
+    }
+
+    /// The trace of the replay that confirmed the finding, if one was kept.
+    pub fn trace_path(&self, id: &str) -> PathBuf {
+        self.folder.join(id).join(TRACE)
+    }
+
     fn finding_path(&self, id: &str) -> PathBuf {
         self.folder.join(id).join(FINDING)
     }
@@ -160,6 +176,9 @@ impl Store {
         if let Some(schedule) = &evidence.schedule {
             write(&fresh.join(SCHEDULE), schedule.as_bytes())?;
         }
+        if let Some(recorded) = &evidence.recorded {
+            write(&fresh.join(RECORDED), recorded.as_bytes())?;
+        }
         let Some(before) = before.filter(|_| place.is_dir()) else {
             // Something unreadable may be in the way; it is exchanged like superseded evidence.
             match place.exists() {
@@ -177,6 +196,13 @@ impl Store {
         self.sync()?;
         let _ = std::fs::remove_dir_all(&fresh);
         Ok(Added::Better)
+    }
+
+    /// Puts a trace beside the finding that it shows. It lies in the store's folder, so that it is there whole or not at all.
+    pub fn add_trace(&self, id: &str, trace: &Path) -> std::io::Result<()> {
+        assert!(is_id(id), "an id is made of hexadecimal digits");
+        File::open(trace)?.sync_all()?;
+        std::fs::rename(trace, self.trace_path(id))
     }
 
     /// Removes every finding and every trace. Returns how many findings there were.
@@ -209,13 +235,12 @@ impl Store {
 /// Puts what is in a finding's folder into the folder that will replace it, numbered from 2.
 fn keep_superseded(old: &Path, fresh: &Path) -> std::io::Result<()> {
     let file = |number: usize, what: &str| match (number, what) {
-        (1, SCHEDULE) => SCHEDULE.to_owned(),
-        (1, _) => FINDING.to_owned(),
-        (number, SCHEDULE) => format!("{number}.{SCHEDULE}"),
-        (number, _) => format!("{number}.json"),
+        (1, what) => what.to_owned(),
+        (number, FINDING) => format!("{number}.json"),
+        (number, what) => format!("{number}.{what}"),
     };
     for number in 1..=SUPERSEDED_MAX {
-        for what in [FINDING, SCHEDULE] {
+        for what in [FINDING, SCHEDULE, RECORDED] {
             let from = old.join(file(number, what));
             if from.exists() {
                 std::fs::hard_link(&from, fresh.join(file(number + 1, what)))

@@ -46,6 +46,7 @@ fn written(findings: Vec<Finding>) -> Value {
         schedules: Some(2),
         outcomes: vec![outcome],
         search: Some(search),
+        sampled: Some("pct:3".into()),
         races: Some(1),
         reads_from: Some(raddle_findings::file::Pairs { covered: 3, predicted: 4 }),
     });

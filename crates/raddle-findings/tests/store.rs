@@ -66,6 +66,31 @@ fn another_build_comes_first_and_the_older_one_stays_beside_it() {
     assert_eq!(store.read(&id).unwrap().code_id, "c");
 }
 
+/// The recorded run goes with its evidence, superseded or not; a trace belongs to the best evidence only.
+#[test]
+fn the_recorded_run_and_the_trace_lie_beside_the_schedule() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::at(folder.path());
+    let id = finding(1, confirmed()).id;
+    for build in ["a", "b"] {
+        let evidence = Evidence {
+            code_id: build.into(),
+            recorded: Some(format!("recorded {build}")),
+            ..evidence(1, confirmed(), "./bank", &format!("of {build}"))
+        };
+        store.add(&evidence).unwrap();
+        let trace = store.folder().join(".checking-trace");
+        std::fs::write(&trace, build).unwrap();
+        store.add_trace(&id, &trace).unwrap();
+        assert!(!trace.exists());
+    }
+    let text = |name: &str| std::fs::read_to_string(store.folder().join(&id).join(name)).unwrap();
+    assert_eq!([text("recorded"), text("2.recorded")], ["recorded b", "recorded a"]);
+    assert_eq!(text("trace"), "b");
+    assert_eq!(store.recorded_path(&id), store.folder().join(&id).join("recorded"));
+    assert_eq!(store.trace_path(&id), store.folder().join(&id).join("trace"));
+}
+
 #[test]
 fn lists_have_the_latest_first_and_ids_may_be_shortened() {
     let folder = tempfile::tempdir().unwrap();

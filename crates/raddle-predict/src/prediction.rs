@@ -1,13 +1,14 @@
 //! The outcome of a prediction.
 
 use crate::candidate::{Candidate, Party};
+use crate::ids::Pos;
 use crate::intervals::{IntervalIx, Intervals};
 use crate::names::Names;
 use crate::options::Level;
 use crate::program::Program;
-use crate::witness::Witness;
-use raddle_trace::MemoryTrace;
+use crate::witness::{Fidelity, Witness};
 use raddle_trace::schedule::Schedule;
+use raddle_trace::{MemoryTrace, ThreadIx};
 
 /// How a query was answered, counted for the statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,5 +154,15 @@ impl Prediction {
         witness: &Witness,
     ) -> Schedule {
         witness.schedule(trace, &self.program, &self.names, about, parties)
+    }
+
+    /// The recorded run itself, told like the schedules of its candidates: with the same names and counts, so that the two can
+    /// be compared step by step.
+    pub fn recorded(&self, trace: &MemoryTrace, about: &str) -> Schedule {
+        let all = |number| self.program.steps(ThreadIx(number)).len() as Pos;
+        let threads = u32::try_from(self.program.thread_count()).unwrap_or(u32::MAX);
+        let positions = (0..threads).map(all).collect();
+        let whole = Witness { positions, then: Vec::new(), fidelity: Fidelity::KeepsReads };
+        self.schedule(trace, about, &[], &whole)
     }
 }

@@ -23,6 +23,7 @@ fn page(findings: &[Finding], schedule: Option<&str>) -> String {
         finding,
         schedule: schedule.map(|text| Schedule::parse(text).unwrap()),
         observed: None,
+        names: Names::default(),
     });
     let page = Page {
         command: "hunt",
@@ -131,7 +132,7 @@ fn a_crash() {
         expect![[r#"
         lanes:
                1.1 1.2 (1.1: worker, 1.2: worker)
-               ✖━━━✖   1.1 crashes                                              bank.c:7
+               ✖━━━●   1.1 crashes                                              bank.c:7
                │   │   1.2 was here when the process ended                     bank.c:12
     "#]],
     );
@@ -145,7 +146,7 @@ fn a_property() {
         expect![[r#"
         lanes:
                1.1 1.2 (1.1: worker, 1.2: worker)
-               ✖━━━✖   1.1 crashes                                              bank.c:7
+               ✖━━━●   1.1 crashes                                              bank.c:7
                │   │   1.2 was here when the process ended                     bank.c:12
     "#]],
     );

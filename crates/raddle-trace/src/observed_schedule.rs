@@ -1,15 +1,42 @@
 //! The schedule of a run that has been recorded: its visible operations in the order in which they happened.
 
 use crate::event::Op;
+use crate::journal::place;
+use crate::model::object_of;
 use crate::ops_beside;
 use crate::schedule::{Schedule, Step, step_of};
 use crate::source::{EventSource, TraceError};
-use crate::tables::Location;
+use crate::tables::{Location, Module};
+use rustc_hash::FxHashMap;
+
+/// Where the object of an operation is.
+fn memory_of(op: &Op) -> Option<u64> {
+    if let Op::Atomic { addr, .. } = op {
+        return Some(addr.0);
+    }
+    object_of(op).map(|object| object.0)
+}
+
+/// Objects that are in no module, by number in order of appearance: their addresses are others in the next run.
+#[derive(Default)]
+struct Numbers {
+    known: FxHashMap<u64, usize>,
+}
+
+impl Numbers {
+    fn name(&mut self, modules: &[Module], address: u64) -> String {
+        place(modules, address).unwrap_or_else(|| {
+            let next = self.known.len() + 1;
+            format!("object-{}", self.known.entry(address).or_insert(next))
+        })
+    }
+}
 
 /// Reads a trace to its end and writes down the order of its visible operations.
 pub fn observed_schedule(source: &mut dyn EventSource, about: &str) -> Result<Schedule, TraceError> {
     let mut schedule = Schedule::new(about);
     let mut ordinals: Vec<u32> = Vec::new();
+    let mut numbers = Numbers::default();
     let mut batch = Vec::new();
     loop {
         source.next_batch(&mut batch)?;
@@ -30,7 +57,10 @@ pub fn observed_schedule(source: &mut dyn EventSource, about: &str) -> Result<Sc
                 }
                 Op::Start { .. } | Op::Cancel { .. } | Op::End | ops_beside!(Thread) => "",
             };
-            let object = schedule.intern(object);
+            let object = match memory_of(&event.op) {
+                Some(address) => schedule.intern(&numbers.name(&tables.modules, address)),
+                None => schedule.intern(object),
+            };
             let name = tables.threads.get(thread).map_or("?", |thread| thread.name.as_str());
             let name = schedule.intern(name);
             let comment = match tables.location(event.location) {
@@ -86,8 +116,18 @@ mod tests {
         let steps: Vec<_> = schedule
             .steps
             .iter()
-            .map(|step| format!("{} {} {}", schedule.name(step.thread), step.ordinal, step.kind.word()))
+            .map(|step| {
+                let (thread, object) = (schedule.name(step.thread), schedule.name(step.object));
+                format!("{thread} {} {} {object}", step.ordinal, step.kind.word())
+            })
             .collect();
-        assert_eq!(steps, ["1 1 fork", "1.1 1 start", "1.1 2 lock", "1.1 3 unlock", "1 2 lock"]);
+        let expected = [
+            "1 1 fork 1.1",
+            "1.1 1 start ",
+            "1.1 2 lock object-1",
+            "1.1 3 unlock object-1",
+            "1 2 lock object-1",
+        ];
+        assert_eq!(steps, expected);
     }
 }

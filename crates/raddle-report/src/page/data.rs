@@ -1,9 +1,10 @@
 //! The pictures as data for the script. Names are short because a page of a hundred findings repeats them.
 
+use super::details::{self, Waiting};
 use super::excerpt::Places;
 use crate::picture::{Line, Mark, Picture, Pictures, Row, Stretch};
 use crate::stack;
-use raddle_findings::Finding;
+use raddle_findings::{Finding, Frame};
 use serde::Serialize;
 
 /// What the script draws for one finding.
@@ -15,6 +16,16 @@ pub(super) struct Drawing {
     good: Option<Sheet>,
     /// Stacks of the parties, one text each.
     stacks: Vec<String>,
+    /// Threads and locks in a ring, for deadlocks: each waits for what the next one holds.
+    cycle: Vec<Link>,
+}
+
+/// A thread of a deadlock.
+#[derive(Serialize)]
+struct Link {
+    t: String,
+    h: String,
+    w: String,
 }
 
 #[derive(Serialize)]
@@ -45,6 +56,9 @@ struct ActData {
     p: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     f: String,
+    /// The text of the source line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    c: Option<String>,
     /// The line of the excerpt.
     #[serde(skip_serializing_if = "Option::is_none")]
     a: Option<String>,
@@ -55,14 +69,26 @@ struct ActData {
     s: Option<usize>,
 }
 
-pub(super) fn drawing(finding: &Finding, pictures: &Pictures, places: &Places) -> Drawing {
+/// The calls of a stack, without the indentation that they have in a terminal.
+pub(super) fn calls(stack: &[Frame]) -> String {
+    stack::lines(stack, false)
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+pub(super) fn drawing(finding: &Finding, pictures: &Pictures, places: &Places, cycle: &[Waiting]) -> Drawing {
     let sheet = |picture: &Picture| (!picture.is_empty()).then(|| sheet(picture, places));
     let bad = sheet(&pictures.erroneous);
     let stacks = match bad {
-        Some(_) => finding.parties.iter().take(16).map(|party| stack::lines(&party.stack, false)).collect(),
+        Some(_) => finding.parties.iter().take(16).map(|party| calls(&party.stack)).collect(),
         None => Vec::new(),
     };
-    Drawing { bad, good: pictures.observed.as_ref().and_then(sheet), stacks }
+    let link = |one: &Waiting| Link { t: one.thread.clone(), h: one.holds.clone(), w: one.wants.clone() };
+    let cycle = if details::is_ring(cycle) { cycle.iter().map(link).collect() } else { Vec::new() };
+    Drawing { bad, good: pictures.observed.as_ref().and_then(sheet), stacks, cycle }
 }
 
 fn sheet(picture: &Picture, places: &Places) -> Sheet {
@@ -72,6 +98,7 @@ fn sheet(picture: &Picture, places: &Places) -> Sheet {
         w: act.words.clone(),
         p: act.spot.short(),
         f: crate::text::name(&act.spot.function),
+        c: places.code(&act.spot),
         a: places.anchor(&act.spot),
         m: match act.mark {
             Mark::Plain => "",

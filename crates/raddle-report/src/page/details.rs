@@ -1,9 +1,9 @@
 //! What a finding of one kind has beyond the lanes: the two sides of a race, the cycle of a deadlock, the serial orders of a region.
 
 use crate::picture::Spot;
-use crate::stack;
 use crate::text::{code, list, name};
 use crate::wording::{English, held, object_short, thread};
+use raddle_findings::finding::Creation;
 use raddle_findings::{Action, Detail, Finding, Kind, Party, Wording};
 use raddle_trace::schedule::Schedule;
 use std::collections::BTreeSet;
@@ -19,12 +19,18 @@ pub(super) struct Side {
     pub locks: Vec<String>,
     /// The last synchronisation of the thread before.
     pub last: String,
+    /// Who created the thread, and where.
+    pub created: String,
 }
 
 /// One step around the cycle of a deadlock.
 pub(super) struct Waiting {
     pub thread: String,
+    /// The locks that it holds, as words and one by one.
     pub holds: String,
+    pub locks: Vec<String>,
+    /// Where the locks were acquired.
+    pub acquired: String,
     pub wants: String,
     pub place: String,
     pub holder: String,
@@ -32,6 +38,7 @@ pub(super) struct Waiting {
 
 #[derive(Default)]
 pub(super) struct Details {
+    pub heading: &'static str,
     pub sides: Vec<Side>,
     pub more: usize,
     /// What the locks of both sides have in common, for races.
@@ -44,6 +51,7 @@ pub(super) struct Details {
 pub(super) fn of(finding: &Finding, schedule: Option<&Schedule>) -> Details {
     let parties = finding.parties.iter().take(PARTIES_MAX);
     let mut details = Details {
+        heading: heading(finding),
         sides: parties.map(|party| side(party, schedule)).collect(),
         more: finding.parties.len().saturating_sub(PARTIES_MAX),
         ..Details::default()
@@ -61,15 +69,30 @@ pub(super) fn of(finding: &Finding, schedule: Option<&Schedule>) -> Details {
     details
 }
 
+fn heading(finding: &Finding) -> &'static str {
+    match finding.kind {
+        kind if kind.is_race() => "The two accesses",
+        Kind::Crash | Kind::AssertionFailure => "The threads at the end",
+        _ => "The threads that take part",
+    }
+}
+
 fn side(party: &Party, schedule: Option<&Schedule>) -> Side {
     let english = English::default();
     Side {
         title: english.thread(party),
         action: english.action(party),
-        stack: stack::lines(&party.stack, false).trim_start_matches('\n').to_owned(),
+        stack: super::data::calls(&party.stack),
         locks: party.locks.iter().map(held).collect(),
+        created: party.created.as_deref().map(created).unwrap_or_default(),
         last: schedule.and_then(|schedule| last_step(schedule, &party.thread.path)).unwrap_or_default(),
     }
+}
+
+fn created(creation: &Creation) -> String {
+    let at = Spot::of_stack(&creation.stack).short();
+    let at = if at.is_empty() { at } else { format!(" at {at}") };
+    format!("by {}{at}", thread(&creation.by))
 }
 
 /// The last visible operation of a thread in the schedule.
@@ -95,6 +118,26 @@ fn common(parties: &[Party]) -> String {
     }
 }
 
+/// Is what this thread waits for held by the other?
+fn waits_for(one: &Waiting, other: &Waiting) -> bool {
+    other.locks.contains(&one.wants)
+}
+
+/// Does each thread wait for what the next one holds?
+pub(super) fn is_ring(cycle: &[Waiting]) -> bool {
+    cycle.len() > 1 && (0..cycle.len()).all(|at| waits_for(&cycle[at], &cycle[(at + 1) % cycle.len()]))
+}
+
+/// Brings the threads into an order in which each waits for what the next one holds, as far as that is known.
+fn in_order(mut cycle: Vec<Waiting>) -> Vec<Waiting> {
+    for at in 1..cycle.len() {
+        if let Some(next) = (at..cycle.len()).find(|&other| waits_for(&cycle[at - 1], &cycle[other])) {
+            cycle.swap(at, next);
+        }
+    }
+    cycle
+}
+
 fn cycle(finding: &Finding) -> Vec<Waiting> {
     let mut cycle = Vec::new();
     for party in finding.parties.iter().take(PARTIES_MAX) {
@@ -110,15 +153,19 @@ fn cycle(finding: &Finding) -> Vec<Waiting> {
             false => holds,
             true => held_by(finding, &party.thread.path),
         };
+        let acquired = party.locks.iter().map(|held| Spot::of_stack(&held.acquired).short());
+        let acquired: Vec<String> = acquired.filter(|place| !place.is_empty()).collect();
         cycle.push(Waiting {
             thread: thread(&party.thread),
+            acquired: acquired.join(", "),
             holds: list(&holds),
+            locks: holds,
             wants: object_short(wants),
             place: Spot::of_stack(&party.stack).short(),
             holder: holder.map(|path| format!("held by thread {}", name(&path))).unwrap_or_default(),
         });
     }
-    cycle
+    in_order(cycle)
 }
 
 fn held_by(finding: &Finding, path: &str) -> Vec<String> {

@@ -32,12 +32,18 @@ pub(super) struct Excerpt {
 #[derive(Default)]
 pub(super) struct Places {
     anchors: HashMap<(String, u32), String>,
+    codes: HashMap<(String, u32), String>,
 }
 
 impl Places {
     pub fn anchor(&self, spot: &Spot) -> Option<String> {
         let file = base(&spot.file).to_owned();
         self.anchors.get(&(file, spot.line)).cloned()
+    }
+
+    /// The source line of a place, without its indentation.
+    pub fn code(&self, spot: &Spot) -> Option<String> {
+        self.codes.get(&(base(&spot.file).to_owned(), spot.line)).cloned()
     }
 }
 
@@ -118,6 +124,10 @@ pub(super) fn excerpts(
             let anchor = format!("f{number}s{file_number}l{line}");
             if marked.contains(&line) {
                 places.anchors.insert((file.clone(), line), anchor.clone());
+            }
+            if marked.contains(&line) {
+                let code = cut(text.trim());
+                places.codes.insert((file.clone(), line), code);
             }
             let gap = lines.last().is_some_and(|last| last.number + 1 != line);
             let text = cut(text);

@@ -11,6 +11,7 @@
 mod data;
 mod details;
 mod excerpt;
+mod explored;
 
 use crate::picture::{Names, Pictures, Run, draw, lanes};
 use crate::sources::Sources;
@@ -20,6 +21,7 @@ use askama::Template;
 use base64::Engine as _;
 use details::Details;
 use excerpt::Excerpt;
+use explored::Explored;
 use raddle_findings::file::Exploration;
 use raddle_findings::{Finding, Grade, Kind, Wording};
 use raddle_trace::schedule::Schedule;
@@ -29,8 +31,6 @@ use sha2::Digest as _;
 pub const DRAWN_MAX: usize = 200;
 /// Columns of the text lanes.
 const COLUMNS: usize = 80;
-/// Outcomes of an exploration that are listed.
-const OUTCOMES_MAX: usize = 50;
 
 /// A finding and what shows it.
 pub struct Shown<'a> {
@@ -38,6 +38,24 @@ pub struct Shown<'a> {
     pub schedule: Option<Schedule>,
     /// The recorded run that the finding was predicted from.
     pub observed: Option<Schedule>,
+    /// Names of objects that the finding itself does not have.
+    pub names: Names,
+}
+
+impl Shown<'_> {
+    /// Names of the objects in the schedules.
+    pub fn all_names(&self) -> Names {
+        let mut names = Names::of(self.finding);
+        names.extend(&self.names);
+        names
+    }
+
+    /// The runs as pictures.
+    pub fn draw(&self) -> Pictures {
+        let run = |schedule| Run::new(schedule, self.all_names());
+        let (erroneous, observed) = (self.schedule.as_ref().map(run), self.observed.as_ref().map(run));
+        draw(self.finding, erroneous.as_ref(), observed.as_ref())
+    }
 }
 
 /// What a page is made of.
@@ -52,10 +70,44 @@ pub struct Page<'a> {
     pub not_shown: Vec<String>,
 }
 
+/// What templates do with text.
+mod filters {
+    /// A sentence as HTML, with what stands between backticks as code.
+    #[askama::filter_fn]
+    pub fn prose(text: &str, _: &dyn askama::Values) -> askama::Result<String> {
+        Ok(super::prose(text))
+    }
+}
+
+fn prose(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    let mut code = false;
+    // A last backtick without a partner stays what it is.
+    let mut left = text.matches('`').count() / 2 * 2;
+    for c in text.chars() {
+        match c {
+            '`' if left > 0 => {
+                html.push_str(if code { "</code>" } else { "<code>" });
+                code = !code;
+                left -= 1;
+            }
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            c => html.push(c),
+        }
+    }
+    html
+}
+
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Html {
     title: String,
+    /// Without what marks code.
+    plain_title: String,
     style: &'static str,
     script: &'static str,
     policy: String,
@@ -82,16 +134,13 @@ struct Section {
     commands: Vec<(&'static str, String)>,
     text: String,
     observed_text: String,
+    run_title: &'static str,
     steps: String,
+    observed_steps: String,
     details: Details,
     excerpts: Vec<Excerpt>,
     help: String,
     open: bool,
-}
-
-struct Explored {
-    claim: String,
-    outcomes: Vec<(String, String, u64, u64, u64)>,
 }
 
 const STYLE: &str = include_str!("../../templates/page.css");
@@ -109,6 +158,7 @@ impl Page<'_> {
         }
         let page = Html {
             title: self.title(),
+            plain_title: self.title().replace('`', ""),
             style: STYLE,
             script: SCRIPT,
             policy: policy(),
@@ -117,7 +167,7 @@ impl Page<'_> {
             kinds: kinds(&self.findings),
             not_shown: self.not_shown.iter().map(|text| words(text)).collect(),
             findings: sections,
-            exploration: self.exploration.map(explored),
+            exploration: self.exploration.map(|exploration| explored::explored(exploration, &self.findings)),
             data: embedded(&drawings),
             version: env!("CARGO_PKG_VERSION"),
         };
@@ -203,14 +253,9 @@ fn section(
 ) -> (Section, data::Drawing) {
     let finding = shown.finding;
     let english = English::default();
-    let run = |schedule: &'_ Option<Schedule>| schedule.is_some();
     let drawn = number < DRAWN_MAX;
     let pictures = match drawn {
-        true => {
-            let erroneous = shown.schedule.as_ref().map(|schedule| Run::new(schedule, Names::of(finding)));
-            let observed = shown.observed.as_ref().map(|schedule| Run::new(schedule, Names::of(finding)));
-            draw(finding, erroneous.as_ref(), observed.as_ref())
-        }
+        true => shown.draw(),
         false => Pictures::default(),
     };
     let mut notes = english.notes(finding);
@@ -221,10 +266,11 @@ fn section(
         true => excerpt::excerpts(finding, &pictures, &known, sources, number),
         false => Default::default(),
     };
-    let drawing = data::drawing(finding, &pictures, &places);
-    let steps = match (pictures.erroneous.steps, run(&shown.schedule)) {
-        (_, true) => format!("the schedule has {}", count(pictures.erroneous.steps as u64, "step")),
-        (_, false) => "no schedule is stored: the picture shows what the finding itself knows".to_owned(),
+    let details = if drawn { details::of(finding, shown.schedule.as_ref()) } else { Details::default() };
+    let drawing = data::drawing(finding, &pictures, &places, &details.cycle);
+    let (run_title, steps) = match shown.schedule {
+        Some(_) => ("The erroneous run", count(pictures.erroneous.steps as u64, "step")),
+        None => ("How it happens", "no schedule is stored: only what the finding itself knows".to_owned()),
     };
     let section = Section {
         id: printable(&finding.id),
@@ -238,8 +284,13 @@ fn section(
         commands: commands(finding),
         text: lanes(&pictures.erroneous, COLUMNS),
         observed_text: pictures.observed.as_ref().map(|picture| lanes(picture, COLUMNS)).unwrap_or_default(),
+        run_title,
         steps,
-        details: if drawn { details::of(finding, shown.schedule.as_ref()) } else { Details::default() },
+        observed_steps: pictures
+            .observed
+            .as_ref()
+            .map_or_else(String::new, |picture| count(picture.steps as u64, "step")),
+        details,
         excerpts,
         help: english.kind(finding.kind).help,
         open: findings <= 3,
@@ -266,30 +317,4 @@ fn commands(finding: &Finding) -> Vec<(&'static str, String)> {
         commands.push(("suppress it (then use --suppressions raddle.supp)", line));
     }
     commands
-}
-
-fn explored(exploration: &Exploration) -> Explored {
-    let mut claim = format!("{} were made", count(exploration.runs, "run"));
-    if let Some(schedules) = exploration.schedules {
-        claim.push_str(&format!(" with {}", count(schedules, "distinct schedule")));
-    }
-    let failing: u64 = exploration
-        .outcomes
-        .iter()
-        .filter(|outcome| outcome.finding.is_some())
-        .map(|outcome| outcome.count)
-        .sum();
-    match failing {
-        0 => claim.push_str("; none of them failed, which says nothing about schedules that were not run"),
-        _ => claim.push_str(&format!("; {failing} of them failed")),
-    }
-    let outcomes = exploration.outcomes.iter().take(OUTCOMES_MAX).map(|outcome| {
-        let mut ending = words(&outcome.ending.to_string());
-        if !outcome.stdout.is_empty() {
-            ending.push_str(&format!(", printed {}", name(outcome.stdout.trim_end())));
-        }
-        let finding = outcome.finding.clone().map(|id| name(&id)).unwrap_or_default();
-        (ending, finding, outcome.count, outcome.first_run, outcome.seed)
-    });
-    Explored { claim, outcomes: outcomes.collect() }
 }

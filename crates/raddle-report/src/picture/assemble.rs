@@ -8,7 +8,7 @@ use super::{
 };
 use crate::text::name;
 use crate::wording::held as held_words;
-use raddle_findings::{Finding, Kind, Thread};
+use raddle_findings::{Finding, Kind, Party, Thread};
 use std::collections::{BTreeSet, HashMap};
 
 /// The erroneous run, and the recorded one where it was kept.
@@ -32,10 +32,13 @@ pub fn draw(finding: &Finding, run: Option<&Run<'_>>, observed: Option<&Run<'_>>
     let reasons =
         Reasons { parties: &parties, objects: &objects, spans: &spans, links: &links, marks: &marks };
     let chosen = choose(run, &reasons);
-    let mut sheet = Sheet::new(finding, run, &chosen);
+    let mut sheet = Sheet::new(&finding.parties, run, &chosen);
     sheet.steps(&chosen, &marks);
     for moment in ending::moments(finding) {
-        sheet.moment(finding, &moment);
+        let is_shown = matches!(*moment, [party] if sheet.is_a_step(finding, party));
+        if !is_shown {
+            sheet.moment(finding, &moment);
+        }
     }
     sheet.stretches(&spans);
     sheet.links(&links);
@@ -46,6 +49,16 @@ pub fn draw(finding: &Finding, run: Option<&Run<'_>>, observed: Option<&Run<'_>>
     let erroneous = sheet.picture;
     let observed = observed.map(|observed| recorded(finding, run, &chosen, &marks, observed));
     Pictures { erroneous, observed: observed.filter(|picture| !picture.is_empty()) }
+}
+
+/// A run that nothing is said about: its first steps, up to this number.
+pub fn whole(run: &Run<'_>, steps_max: usize) -> Picture {
+    let shown: BTreeSet<usize> = (0..run.steps.len().min(steps_max)).collect();
+    let mut sheet = Sheet::new(&[], run, &shown);
+    sheet.steps(&shown, &vec![Mark::Plain; run.steps.len()]);
+    sheet.stretches(&spans(run));
+    sheet.links(&edges(run));
+    sheet.picture
 }
 
 fn distinct(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
@@ -84,7 +97,7 @@ fn recorded(
             shown.insert(at);
         }
     }
-    let mut sheet = Sheet::new(finding, observed, &shown);
+    let mut sheet = Sheet::new(&finding.parties, observed, &shown);
     let mut stops: HashMap<(&str, u32), usize> = HashMap::new();
     for stop in &run.schedule.stops {
         let thread = run.schedule.name(stop.thread);
@@ -115,8 +128,8 @@ struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    fn new(finding: &Finding, run: &'a Run<'a>, chosen: &BTreeSet<usize>) -> Sheet<'a> {
-        let parties: Vec<&Thread> = finding.parties.iter().map(|party| &party.thread).collect();
+    fn new(parties: &[Party], run: &'a Run<'a>, chosen: &BTreeSet<usize>) -> Sheet<'a> {
+        let parties: Vec<&Thread> = parties.iter().map(|party| &party.thread).collect();
         let mut wanted: Vec<&str> = parties.iter().map(|thread| thread.path.as_str()).collect();
         wanted.extend(chosen.iter().map(|&at| run.threads[run.steps[at].thread]));
         let mut paths: Vec<&str> = Vec::new();
@@ -169,6 +182,31 @@ impl<'a> Sheet<'a> {
     fn act(&self, step: &RunStep, at: usize, lane: usize, mark: Mark) -> Act {
         let words = words::step(step.kind, self.run.object(step.object), step.failed);
         Act { lane, number: Some(at + 1), words, spot: self.run.spot(step), mark, ..Act::default() }
+    }
+
+    /// Marks the step that is this party's part in the error, if the run has it: a signal that nobody waits for is where it was
+    /// sent, and not at the end.
+    fn is_a_step(&mut self, finding: &Finding, number: usize) -> bool {
+        if finding.kind != Kind::MissedSignal {
+            return false;
+        }
+        let party = &finding.parties[number];
+        let lane = self.picture.lanes.iter().position(|lane| lane.path == party.thread.path);
+        let is_it = |act: &Act| {
+            let step = act.number.map(|number| self.run.steps[number - 1].kind);
+            Some(act.lane) == lane
+                && act.party.is_none()
+                && act.spot.short() == Spot::of_stack(&party.stack).short()
+                && step.is_some_and(|kind| ending::is_step(party, kind))
+        };
+        let acts = self.picture.rows.iter_mut().rev().filter_map(|row| match row {
+            Row::Acts(acts) => Some(acts),
+            Row::Fold(_) => None,
+        });
+        let Some(act) = acts.flatten().find(|act| is_it(act)) else { return false };
+        let said = ending::act(party, number, act.lane);
+        *act = Act { number: act.number, spot: act.spot.clone(), ..said };
+        true
     }
 
     /// Parties at one moment. Those without a lane are left out.

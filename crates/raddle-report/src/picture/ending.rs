@@ -3,11 +3,13 @@
 //! Threads that stand at their places at one moment (both accesses of a race, all threads of a deadlock, everybody in a crash) are
 //! one row. Where the order matters (a region and what comes between, a signal and the wait after it) each party is a row of its own.
 
+use super::order::{begins_to_wait, is_signal};
 use super::run::Spot;
 use super::{Act, Edge, Line, Mark, Row, Span, Stretch};
 use crate::text::name;
 use crate::wording::English;
-use raddle_findings::{Action, Finding, Kind, Party, Role, Wording};
+use raddle_findings::{Action, Finding, Kind, Party, Role, Wait, Wording};
+use raddle_trace::schedule::StepKind;
 
 /// Parties of a finding that are drawn.
 pub(super) const PARTIES_MAX: usize = 16;
@@ -69,6 +71,15 @@ fn rank(party: &Party) -> u8 {
     }
 }
 
+/// Is this party's part one of the steps of the run, rather than what comes after them?
+pub(super) fn is_step(party: &Party, kind: StepKind) -> bool {
+    match &party.action {
+        Action::SignalsNobody { .. } => is_signal(kind),
+        Action::Waits { wait, .. } => *wait == Wait::Signal && begins_to_wait(kind),
+        _ => false,
+    }
+}
+
 pub(super) fn in_region(action: &Action) -> bool {
     let Action::Plays { role, .. } = action else { return false };
     matches!(
@@ -89,7 +100,8 @@ pub(super) fn act(party: &Party, number: usize, lane: usize) -> Act {
         number: None,
         words: English::default().action(party),
         spot: Spot::of_stack(&party.stack),
-        mark: Mark::Error,
+        // Where others were when the process ended is no error of theirs.
+        mark: if matches!(party.action, Action::IsAt) { Mark::Plain } else { Mark::Error },
         party: Some(number),
         tells_that_nobody_waits: matches!(party.action, Action::SignalsNobody { .. }),
     }
@@ -125,12 +137,13 @@ pub(super) fn decorate(finding: &Finding, rows: &[Row], spans: &mut Vec<Span>, e
                     });
                 }
             }
-            Action::SignalsNobody { .. } => edges.push(Edge {
-                from: (row, act.lane),
-                to: (row, act.lane),
-                line: Line::Lost,
-                why: "nobody waits: the signal is lost".to_owned(),
-            }),
+            Action::SignalsNobody { .. } => {
+                let here = (row, act.lane);
+                if !edges.iter().any(|edge| edge.line == Line::Lost && edge.from == here) {
+                    let why = "nobody waits: the signal is lost".to_owned();
+                    edges.push(Edge { from: here, to: here, line: Line::Lost, why });
+                }
+            }
             _ => {}
         }
     }

@@ -20,7 +20,7 @@ mod order;
 mod run;
 mod words;
 
-pub use assemble::{Pictures, draw};
+pub use assemble::{Pictures, draw, whole};
 pub use lanes::lanes;
 pub use order::{Link, Why, edges, spans};
 pub use run::{Names, Run, Spot};

@@ -53,47 +53,12 @@ fn relocked(run: &Run<'_>) -> HashMap<usize, NameIx> {
     let mut next: HashMap<usize, NameIx> = HashMap::new();
     let mut found = HashMap::new();
     for (at, step) in run.steps.iter().enumerate().rev() {
-        match step.kind {
-            StepKind::Relock => {
-                next.insert(step.thread, step.object);
-            }
-            StepKind::Wait => {
-                if let Some(mutex) = next.remove(&step.thread) {
-                    found.insert(at, mutex);
-                }
-            }
-            StepKind::Fork
-            | StepKind::Start
-            | StepKind::End
-            | StepKind::Join
-            | StepKind::Detach
-            | StepKind::Cancel
-            | StepKind::Lock
-            | StepKind::ReadLock
-            | StepKind::Unlock
-            | StepKind::Signal
-            | StepKind::Broadcast
-            | StepKind::Wake
-            | StepKind::BarrierEnter
-            | StepKind::BarrierExit
-            | StepKind::SemWait
-            | StepKind::SemPost
-            | StepKind::OnceBegin
-            | StepKind::OnceEnd
-            | StepKind::OncePassed
-            | StepKind::Load
-            | StepKind::Store
-            | StepKind::Rmw
-            | StepKind::Fence
-            | StepKind::FutexWake
-            | StepKind::FutexWait
-            | StepKind::Acquire
-            | StepKind::Release
-            | StepKind::Custom
-            | StepKind::Read
-            | StepKind::Write
-            | StepKind::Syscall
-            | StepKind::Handler => {}
+        if step.kind == StepKind::Relock {
+            next.insert(step.thread, step.object);
+        } else if step.kind == StepKind::Wait
+            && let Some(mutex) = next.remove(&step.thread)
+        {
+            found.insert(at, mutex);
         }
     }
     found
@@ -315,52 +280,28 @@ enum Release {
     Atomic,
 }
 
+/// Does the step signal a condition?
+pub(super) fn is_signal(kind: StepKind) -> bool {
+    matches!(kind, StepKind::Signal | StepKind::Broadcast)
+}
+
+/// Does the thread wait for a condition from here on?
+pub(super) fn begins_to_wait(kind: StepKind) -> bool {
+    kind == StepKind::Wait
+}
+
 /// Signals that find nobody waiting for their condition.
 pub fn lost_signals(run: &Run<'_>) -> Vec<usize> {
     let mut waiting: HashMap<NameIx, usize> = HashMap::new();
     let mut lost = Vec::new();
     for (at, step) in run.steps.iter().enumerate() {
-        match step.kind {
-            StepKind::Wait => *waiting.entry(step.object).or_default() += 1,
-            StepKind::Wake => {
-                let count = waiting.entry(step.object).or_default();
-                *count = count.saturating_sub(1);
-            }
-            StepKind::Signal | StepKind::Broadcast if waiting.get(&step.object).is_none_or(|n| *n == 0) => {
-                lost.push(at);
-            }
-            StepKind::Fork
-            | StepKind::Start
-            | StepKind::End
-            | StepKind::Join
-            | StepKind::Detach
-            | StepKind::Cancel
-            | StepKind::Lock
-            | StepKind::ReadLock
-            | StepKind::Unlock
-            | StepKind::Relock
-            | StepKind::Signal
-            | StepKind::Broadcast
-            | StepKind::BarrierEnter
-            | StepKind::BarrierExit
-            | StepKind::SemWait
-            | StepKind::SemPost
-            | StepKind::OnceBegin
-            | StepKind::OnceEnd
-            | StepKind::OncePassed
-            | StepKind::Load
-            | StepKind::Store
-            | StepKind::Rmw
-            | StepKind::Fence
-            | StepKind::FutexWake
-            | StepKind::FutexWait
-            | StepKind::Acquire
-            | StepKind::Release
-            | StepKind::Custom
-            | StepKind::Read
-            | StepKind::Write
-            | StepKind::Syscall
-            | StepKind::Handler => {}
+        let count = waiting.entry(step.object).or_default();
+        if step.kind == StepKind::Wait {
+            *count += 1;
+        } else if step.kind == StepKind::Wake {
+            *count = count.saturating_sub(1);
+        } else if is_signal(step.kind) && *count == 0 {
+            lost.push(at);
         }
     }
     lost

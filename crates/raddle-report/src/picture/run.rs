@@ -79,6 +79,13 @@ impl Names {
         self.by_place.entry(place).or_insert(name);
     }
 
+    /// Adds what is not known yet.
+    pub fn extend(&mut self, others: &Names) {
+        for (place, name) in &others.by_place {
+            self.add(place.clone(), name.clone());
+        }
+    }
+
     pub fn get<'a>(&'a self, raw: &'a str) -> &'a str {
         self.by_place.get(raw).map_or(raw, String::as_str)
     }

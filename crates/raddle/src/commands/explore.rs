@@ -3,6 +3,7 @@
 use super::exhaustive::{self, SearchArgs};
 use super::{Ctx, Exit, StatusArgs};
 use crate::compiler::Refusal;
+use crate::evidence::shown_trace::KeepTraces;
 use crate::hunt::properties::{self, PropertyArgs};
 use crate::interrupt;
 use crate::launch::exploring::{self, Limits, Plan, Wants};
@@ -23,9 +24,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::systematic::search::Shard;
 use raddle_explore::{Campaign, Ending, Estimate, Observation, Seen, Strategy};
 use raddle_findings::naming::Namer;
+use raddle_findings::store::Added;
 use raddle_findings::{Evidence, Store, file};
 use raddle_property::script::Property;
 use raddle_trace::region::RegionConfig;
+use raddle_trace::schedule::Schedule;
 use raddle_trace::symbols::lines::code_of_line;
 use raddle_wire::region::{noise, option};
 use raddle_wire::step;
@@ -353,6 +356,13 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         runs,
         schedules,
         outcomes,
+        // A race that is seen makes its accesses visible, which changes what the runs after it draw from.
+        sampled: (search.is_none()
+            && !is_portfolio
+            && strategy.samples()
+            && !args.same_seed
+            && done.races().count() == 0)
+            .then(|| strategy.to_string()),
         search: search.clone(),
         races: plan.checked.then(|| done.races().count() as u64),
         reads_from,
@@ -516,6 +526,7 @@ fn report<'p>(
             format!("cannot create the folder {}; choose another with --keep", args.keep.display())
         })?;
     }
+    let mut keeping = KeepTraces::default();
     for group in groups {
         let (own, again) = again(&group.seen);
         let explored = explored(&own, group, &again, keep.then_some(store), campaign.runs(), stop, ctx)?;
@@ -523,16 +534,22 @@ fn report<'p>(
         let Explored { mut finding, schedule, switches } = explored;
         ids.insert((group.ending.clone(), group.observation.place.clone()), finding.id.clone());
         if keep {
-            let text = schedule.map(|schedule| schedule.to_text());
+            let text = schedule.as_ref().map(Schedule::to_text);
             let path = store.schedule_path(&finding.id).display().to_string();
             finding.schedule = text.is_some().then_some(path);
             let evidence = Evidence {
                 code_id: plan.head.code_id.clone(),
                 ..Evidence::new("explore", plan.launch.title(), finding.clone(), text)
             };
-            if let Err(error) = store.add(&evidence) {
-                finding.schedule = None;
-                eprintln!("raddle: warning: finding {} could not be stored: {error}", finding.id);
+            match (store.add(&evidence), &schedule) {
+                (Ok(Added::New | Added::Better), Some(schedule)) => {
+                    keeping.keep(store, &finding, schedule, ctx)
+                }
+                (Ok(_), _) => {}
+                (Err(error), _) => {
+                    finding.schedule = None;
+                    eprintln!("raddle: warning: finding {} could not be stored: {error}", finding.id);
+                }
             }
         }
         if let Some((found, kept)) = switches.filter(|_| ctx.verbose > 0) {

@@ -3,6 +3,7 @@
 use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit, StatusArgs, show_standing};
 use crate::detector_options::DetectorOptions;
+use crate::evidence::shown_trace::KeepTraces;
 use crate::hunt::confirm::confirm_all;
 use crate::hunt::detectors::Detectors;
 use crate::hunt::properties::{self, PropertyArgs};
@@ -19,14 +20,17 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::Strategy;
 use raddle_findings::naming::Namer;
+use raddle_findings::store::Added;
 use raddle_findings::{Evidence, Finding, Grade, Store, deduplicate};
-use raddle_predict::{Options, predict};
+use raddle_predict::{Options, Prediction, predict};
 use raddle_property::script::Property;
 use raddle_trace::MemoryTrace;
+use raddle_trace::schedule::Schedule;
 use raddle_wire::region::option;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Runs a program once, predicts what other interleavings of the same events would do, replays each prediction, and
@@ -284,6 +288,7 @@ impl Work<'_> {
             &mut hunted.unexplored,
         )?);
         found.extend(crashes::stuck(&hunt, recording, &found, &mut namer, ctx)?);
+        keep_recorded(&mut found, &prediction, &trace, &mut namer);
         show_standing(recording.halt, recording.end.as_ref(), &recording.modules);
         hunted.unexplored.extend(prediction.unexplored.iter().map(ToString::to_string));
         // What follows reads the trace once more, from its file.
@@ -311,6 +316,37 @@ fn stage(ctx: &Ctx, name: &'static str) -> ProgressBar {
     bar
 }
 
+/// Longer recorded runs are not kept beside their findings: a picture shows forty steps.
+const RECORDED_STEPS_MAX: usize = 20_000;
+
+/// Puts the recorded run beside what was predicted from it, so that both can be looked at.
+fn keep_recorded(found: &mut [Witnessed], prediction: &Prediction, trace: &MemoryTrace, namer: &mut Namer) {
+    let predicted = |witnessed: &&mut Witnessed| {
+        witnessed.finding.grade() == Grade::Confirmed && witnessed.schedule.is_some()
+    };
+    if !found.iter_mut().any(|witnessed| predicted(&witnessed)) {
+        return;
+    }
+    let mut recorded = prediction.recorded(trace, "the recorded run");
+    if recorded.steps.len() > RECORDED_STEPS_MAX {
+        return;
+    }
+    let order = |schedule: &Schedule| -> Vec<(String, u32)> {
+        schedule.steps.iter().map(|step| (schedule.name(step.thread).to_owned(), step.ordinal)).collect()
+    };
+    let as_recorded = order(&recorded);
+    recorded.annotate(|place| namer.place(place));
+    let text: Arc<str> = recorded.to_text().into();
+    for witnessed in found.iter_mut().filter(predicted) {
+        // A run in which the error itself was recorded has nothing to be compared with.
+        let same = witnessed
+            .schedule
+            .as_ref()
+            .is_some_and(|it| it.stops.is_empty() && it.blocks.is_empty() && order(it) == as_recorded);
+        witnessed.recorded = (!same).then(|| Arc::clone(&text));
+    }
+}
+
 /// Schedules of findings that were not confirmed are kept up to this many bytes: a long run has thousands.
 const UNCONFIRMED_BYTES_MAX: usize = 64 << 20;
 
@@ -319,6 +355,7 @@ fn keep(store: &Store, found: Vec<(Launch, Witnessed)>, ctx: &Ctx) -> Vec<Findin
     let mut findings = deduplicate(found.iter().map(|(_, witnessed)| witnessed.finding.clone()).collect());
     let mut code_ids: HashMap<&Path, String> = HashMap::new();
     let mut room = UNCONFIRMED_BYTES_MAX;
+    let mut keeping = KeepTraces::default();
     let mut problem = None;
     for finding in &mut findings {
         let best = found.iter().find(|(_, witnessed)| {
@@ -341,11 +378,20 @@ fn keep(store: &Store, found: Vec<(Launch, Witnessed)>, ctx: &Ctx) -> Vec<Findin
         let words = launch.map(Launch::title).unwrap_or_default();
         let evidence = Evidence {
             code_id: code_id.unwrap_or_default(),
+            recorded: best.and_then(|(_, witnessed)| witnessed.recorded.as_deref()).map(str::to_owned),
             ..Evidence::new("hunt", words, finding.clone(), text)
         };
-        if let Err(error) = store.add(&evidence) {
-            finding.schedule = None;
-            problem.get_or_insert(error);
+        match store.add(&evidence) {
+            Ok(Added::Known) => {}
+            Ok(Added::New | Added::Better) => {
+                if let Some(schedule) = best.and_then(|(_, witnessed)| witnessed.schedule.as_ref()) {
+                    keeping.keep(store, finding, schedule, ctx);
+                }
+            }
+            Err(error) => {
+                finding.schedule = None;
+                problem.get_or_insert(error);
+            }
         }
     }
     if let Some(error) = problem.filter(|_| !ctx.quiet) {

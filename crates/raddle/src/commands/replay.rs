@@ -2,7 +2,7 @@
 
 use super::{Ctx, Exit};
 use crate::compiler::Refusal;
-use crate::evidence::judge::{Judged, judge};
+use crate::evidence::judge::{Judged, judge, judge_recorded};
 use crate::evidence::replaying::{self, Rebuild, Replayed as Program};
 use crate::launch::demo::Replayed;
 use crate::launch::detecting::{Audience, Ended, replay_demo as replay_demo_heard};
@@ -40,6 +40,7 @@ use std::time::Duration;
 ///   raddle replay --repeat 20 1f3a
 ///   raddle replay race.schedule -- ./server --selftest    with another program than the schedule's own
 ///   raddle replay --gdb 1f3a09c2d4e5
+///   raddle replay --trace error.trace 1f3a    then: raddle trace dump --lanes error.trace
 ///   raddle replay server.demo
 ///   raddle replay --then random --seed 7 prefix.schedule bank.c
 #[derive(clap::Args)]
@@ -53,6 +54,9 @@ pub struct Args {
     /// The store: the folder in which findings were kept.
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     keep: PathBuf,
+    /// Keep a trace of the replay (with --repeat: of the last one) in this file, for `raddle trace`.
+    #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
+    trace: Option<PathBuf>,
     /// Replay so many times and say how often the error was shown.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -80,6 +84,12 @@ pub struct Args {
 pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let path = find(&args)?;
     if let Some(demo) = demo_at(&path)? {
+        anyhow::ensure!(
+            args.trace.is_none(),
+            Refusal(
+                "a demo is replayed without --trace; record the program again with `raddle record`".into()
+            )
+        );
         return replay_demo(&args, &path, &demo, ctx);
     }
     let text = read_schedule(&path)?;
@@ -114,7 +124,10 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let streams = if args.repeat > 1 { Streams::Silent } else { Streams::Inherited };
     let mut tally = Tally::default();
     for _ in 0..args.repeat.max(1) {
-        tally.add(judge(&launch, &schedule, then, streams, timeout, ctx)?);
+        tally.add(match &args.trace {
+            Some(path) => judge_recorded(&launch, &schedule, then, streams, timeout, path, ctx)?,
+            None => judge(&launch, &schedule, then, streams, timeout, ctx)?,
+        });
     }
     if args.json {
         println!("{}", tally.json(&path, &schedule, same_program));

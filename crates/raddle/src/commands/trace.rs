@@ -4,12 +4,16 @@ use super::{Ctx, Exit};
 use crate::standard_output;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
+use raddle_findings::naming::Namer;
+use raddle_report::picture::{Names, Run, lanes, whole};
 use raddle_trace::describe::{self, kind, thread_name};
 use raddle_trace::file::ProgramInfo;
 use raddle_trace::info::{Info, info};
+use raddle_trace::observed_schedule::observed_schedule;
 use raddle_trace::perfetto::{PerfettoOptions, write_perfetto};
 use raddle_trace::std_format::{Dialect, InputDialect, write_std};
 use raddle_trace::symbols::Symbolizer;
+use raddle_trace::tables::Module;
 use raddle_trace::validate::validate;
 use raddle_trace::{Event, EventSource, OpenTrace, Tables, TraceError, convert};
 use std::io::{BufWriter, Write};
@@ -21,6 +25,7 @@ use std::path::{Path, PathBuf};
 ///   raddle trace info bank.trace
 ///   raddle trace dump bank.trace --kind lock,unlock --thread 1.2
 ///   raddle trace dump bank.trace --symbols | grep withdraw
+///   raddle trace dump bank.trace --lanes
 ///   raddle trace convert bank.trace bank.std
 ///   raddle trace convert bank.trace bank.json      then open it in ui.perfetto.dev
 #[derive(clap::Args)]
@@ -63,6 +68,9 @@ struct DumpArgs {
     /// Show the calls that led to each event.
     #[arg(long)]
     stacks: bool,
+    /// Draw the visible operations as lanes, one column a thread, in 80 columns.
+    #[arg(long, conflicts_with_all = ["kind", "thread", "stacks", "json"])]
+    lanes: bool,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
@@ -240,6 +248,9 @@ fn print_info(info: &Info) {
 }
 
 fn dump(args: &DumpArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
+    if args.lanes {
+        return draw(args, ctx);
+    }
     let mut trace = OpenTrace::open(&args.trace)?;
     let mut symbolizer = Symbolizer::new(&trace.tables().modules);
     let mut out = standard_output::buffered();
@@ -276,6 +287,44 @@ fn dump(args: &DumpArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Clean)
+}
+
+/// Steps that are drawn unless --limit says otherwise.
+const LANES_STEPS: usize = 200;
+/// Columns of the drawing: in wider ones the eye loses the line.
+const LANES_COLUMNS: usize = 80;
+
+/// The run as a picture in text.
+fn draw(args: &DumpArgs, ctx: &Ctx) -> anyhow::Result<Exit> {
+    let mut trace = OpenTrace::open(&args.trace)?;
+    let mut schedule = observed_schedule(&mut trace, "")?;
+    let modules = trace.tables().modules.clone();
+    let mut namer = Namer::new(&modules);
+    schedule.annotate(|place| namer.place(place));
+    let mut symbols = Symbolizer::new(&modules);
+    let mut names = Names::default();
+    for step in &schedule.steps {
+        let place = schedule.name(step.object);
+        if let Some(data) = address(&modules, place).and_then(|address| symbols.data(address)) {
+            names.add(place.to_owned(), data.path);
+        }
+    }
+    let steps = args.limit.map_or(LANES_STEPS, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let text = lanes(&whole(&Run::new(&schedule, names), steps), ctx.width().min(LANES_COLUMNS));
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())?;
+    if let (Some(why), false) = (trace.cut(), ctx.quiet) {
+        eprintln!("raddle: note: the trace is cut: {why}");
+    }
+    Ok(Exit::Clean)
+}
+
+/// The address of `module+0x1234` in the run.
+fn address(modules: &[Module], place: &str) -> Option<u64> {
+    let (module, offset) = place.rsplit_once("+0x")?;
+    let offset = u64::from_str_radix(offset, 16).ok()?;
+    let is_it = |known: &&Module| known.path.rsplit('/').next() == Some(module);
+    Some(modules.iter().find(is_it)?.bias.wrapping_add(offset))
 }
 
 fn selected(args: &DumpArgs, event: &Event, tables: &Tables) -> bool {

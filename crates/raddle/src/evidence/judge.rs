@@ -15,6 +15,7 @@ use raddle_findings::basis::{Attempt, Ended, Shown, Step, ThreadState};
 use raddle_trace::schedule::Schedule;
 use raddle_wire::step::StepWord;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -46,6 +47,25 @@ pub fn judge(
     let config = steering::replay_config(schedule, then)?;
     let steered = steering::run(launch, &config, streams, timeout)?;
     Ok(of_run(schedule, &steered))
+}
+
+/// As [`judge`], and keeps a trace of the run at `path`. Schedules about unordered accesses and properties are judged by
+/// a trace of their own, which is made beside.
+pub fn judge_recorded(
+    launch: &Launch,
+    schedule: &Schedule,
+    then: Then,
+    streams: Streams,
+    timeout: Duration,
+    path: &Path,
+    ctx: &Ctx,
+) -> anyhow::Result<Judged> {
+    let config = steering::replay_config(schedule, then)?;
+    let steered = steering::run_recorded(launch, &config, streams, timeout, path)?;
+    match schedule.unordered.is_empty() && schedule.head.property.is_none() {
+        true => Ok(of_run(schedule, &steered)),
+        false => judge(launch, schedule, then, Streams::Silent, timeout, ctx),
+    }
 }
 
 /// Judges a finished run.

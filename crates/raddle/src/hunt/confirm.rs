@@ -178,7 +178,7 @@ fn report(
     }
     let mut schedule = schedule_of(hunt, trace, prediction, candidate, tried.witness);
     finish(&mut schedule, &finding, namer);
-    Witnessed { finding, schedule: Some(schedule) }
+    Witnessed::new(finding, Some(schedule))
 }
 
 /// Gives a schedule its title and its source locations.

@@ -88,5 +88,5 @@ fn again(
             None
         }
     };
-    Ok(Witnessed { finding, schedule })
+    Ok(Witnessed::new(finding, schedule))
 }

@@ -42,7 +42,7 @@ impl Detectors<'_> {
         let mut found = Vec::new();
         for (mut finding, schedule) in detected.findings {
             let Some(mut schedule) = schedule else {
-                found.push(Witnessed { finding, schedule: None });
+                found.push(Witnessed::new(finding, None));
                 continue;
             };
             schedule.head = hunt.head.clone();
@@ -65,7 +65,7 @@ impl Detectors<'_> {
                 finding.basis.tried(located(attempt, namer));
             }
             finish(&mut schedule, &finding, namer);
-            found.push(Witnessed { finding, schedule: Some(schedule) });
+            found.push(Witnessed::new(finding, Some(schedule)));
         }
         Ok(found)
     }

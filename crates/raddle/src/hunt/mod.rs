@@ -12,6 +12,7 @@ use crate::launch::Launch;
 use raddle_findings::{Finding, Store};
 use raddle_trace::schedule::{Head, Schedule};
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What every part of a hunt needs to know.
@@ -35,4 +36,12 @@ pub struct Hunt<'a> {
 pub struct Witnessed {
     pub finding: Finding,
     pub schedule: Option<Schedule>,
+    /// The schedule of the recorded run in which the error did not happen, as text: for pictures.
+    pub recorded: Option<Arc<str>>,
+}
+
+impl Witnessed {
+    pub fn new(finding: Finding, schedule: Option<Schedule>) -> Witnessed {
+        Witnessed { finding, schedule, recorded: None }
+    }
 }

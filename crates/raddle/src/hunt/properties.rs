@@ -109,7 +109,7 @@ pub fn violations(
             let mut finding = finding(trace, property, decided, violation, namer);
             finding.basis = basis;
             super::confirm::finish(&mut schedule, &finding, namer);
-            let witnessed = Witnessed { finding, schedule: Some(schedule) };
+            let witnessed = Witnessed::new(finding, Some(schedule));
             if tried { found.push(witnessed) } else { open.push(witnessed) }
         }
         found.append(&mut open);

@@ -66,7 +66,7 @@ pub fn races(
         sight.consider(finding);
     }
     let mut schedule = observed_schedule(raddle_trace::open(trace)?.as_mut(), "")?;
-    let without = |finding| Witnessed { finding, schedule: None };
+    let without = |finding| Witnessed::new(finding, None);
     if schedule.steps.len() > STEPS_MAX {
         let steps = schedule.steps.len() as u64;
         for finding in &mut findings {
@@ -113,7 +113,7 @@ pub fn races(
         let comment = schedule.intern("");
         schedule.unordered.push(Unordered { places, comment });
         finish(&mut schedule, &finding, namer);
-        found.push(Witnessed { finding, schedule: Some(schedule) });
+        found.push(Witnessed::new(finding, Some(schedule)));
     }
     Ok(found)
 }

@@ -8,15 +8,19 @@ use crate::compiler::Refusal;
 use crate::interrupt;
 use crate::runtime_files::RuntimeFiles;
 use raddle_explore::Strategy;
+use raddle_trace::collector::Collector;
 use raddle_trace::crash::End;
+use raddle_trace::file::meta::ProgramInfo;
 use raddle_trace::journal::{Journal, place as place_of};
 use raddle_trace::region::{Region, RegionConfig};
 use raddle_trace::schedule::{RunOptions, Schedule, StepKind, StopPlace, Visible};
 use raddle_trace::tables::Module;
-use raddle_wire::region::{ENV_REGION, OUTCOME_STATUS, PHASES, PartyEntry, option, outcome, steer};
+use raddle_wire::region::{ENV_REGION, OUTCOME_STATUS, PHASES, PartyEntry, observe, option, outcome, steer};
 use raddle_wire::step::{self, StepWord};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -246,7 +250,7 @@ pub fn run_shared(
 ) -> anyhow::Result<(Steered, Vec<u8>, Region)> {
     let region = create(config)?;
     let mut output = tempfile::tempfile()?;
-    let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
+    let (steered, _) = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
     Ok((steered, read_output(&mut output)?, region))
 }
 
@@ -270,7 +274,7 @@ pub struct Journaled {
 pub fn run_journaled(launch: &Launch, config: &RegionConfig, timeout: Duration) -> anyhow::Result<Journaled> {
     let region = create(config)?;
     let mut output = tempfile::tempfile()?;
-    let steered = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
+    let (steered, _) = run_in(launch, &region, Streams::Silent, Some(output.try_clone()?), timeout)?;
     let stdout = read_output(&mut output)?;
     Ok(Journaled { steered, stdout, journal: Journal::read(&region.journal()), modules: modules(&region) })
 }
@@ -297,7 +301,7 @@ pub fn run_profiled(
     timeout: Duration,
 ) -> anyhow::Result<(Steered, Vec<[u64; 4]>)> {
     let region = create(config)?;
-    let steered = run_in(launch, &region, Streams::Silent, None, timeout)?;
+    let (steered, _) = run_in(launch, &region, Streams::Silent, None, timeout)?;
     Ok((steered, region.profile()))
 }
 
@@ -308,17 +312,26 @@ pub fn run(
     streams: Streams,
     timeout: Duration,
 ) -> anyhow::Result<Steered> {
-    run_with(launch, config, streams, None, timeout)
+    Ok(run_in(launch, &create(config)?, streams, None, timeout)?.0)
 }
 
-fn run_with(
+/// As [`run`], and keeps a trace of the run at `path`.
+pub fn run_recorded(
     launch: &Launch,
     config: &RegionConfig,
     streams: Streams,
-    stdout: Option<std::fs::File>,
     timeout: Duration,
+    path: &Path,
 ) -> anyhow::Result<Steered> {
-    run_in(launch, &create(config)?, streams, stdout, timeout)
+    let config = RegionConfig { observe: config.observe | observe::RECORD, ..config.clone() };
+    let region = Arc::new(create(&config)?);
+    let folder = launch.folder.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let program = ProgramInfo { command: launch.words(), directory: folder.display().to_string() };
+    let collector = Collector::start(Arc::clone(&region), path, program)?;
+    let (steered, status) = run_in(launch, &region, streams, None, timeout)?;
+    // A run that took too long was killed.
+    collector.finish(status.unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL)))?;
+    Ok(steered)
 }
 
 fn create(config: &RegionConfig) -> Result<Region, Refusal> {
@@ -332,7 +345,7 @@ fn run_in(
     streams: Streams,
     stdout: Option<std::fs::File>,
     timeout: Duration,
-) -> anyhow::Result<Steered> {
+) -> anyhow::Result<(Steered, Option<ExitStatus>)> {
     let mut command = launch.command(region, streams)?;
     if streams == Streams::Silent {
         // A group of its own: whatever it starts can be ended with it.
@@ -369,7 +382,7 @@ fn run_in(
     let crash_place = crash_place(region, end.as_ref());
     let modules = modules_of_crash(region, end.as_ref());
     let turns_hash = header.turns_hash.load(Ordering::Relaxed);
-    Ok(Steered { outcome, steps, turns_hash, end, crash_place, modules })
+    Ok((Steered { outcome, steps, turns_hash, end, crash_place, modules }, status))
 }
 
 /// How a run ended, from the process's status (none: it was killed) and from what the runtime left.
