@@ -23,7 +23,7 @@ use raddle_findings::naming::Namer;
 use raddle_findings::{Evidence, Finding, Grade, Store, deduplicate};
 use raddle_predict::Options;
 use raddle_property::script::Property;
-use raddle_trace::MemoryTrace;
+use raddle_trace::{MemoryTrace, Op};
 use raddle_wire::region::option;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -324,9 +324,14 @@ impl Work<'_> {
 /// Traces with more events are not read once more for what could be provoked: one run of such a program takes longer than the budget.
 const PROVOKED_EVENTS_MAX: usize = 5_000_000;
 
-/// A run that has ended by itself says how the program ends when all is well.
+/// A run that has ended by itself says how the program ends when all is well. When a signal comes is not the scheduler's to say: threads
+/// that wait for one that was not sent again would pass for a deadlock.
 fn is_worth_provoking(recording: &Recording, trace: &MemoryTrace) -> bool {
-    recording.halt.is_none() && recording.status.code().is_some() && trace.events.len() <= PROVOKED_EVENTS_MAX
+    let handles_signals = || trace.events.iter().any(|event| matches!(event.op, Op::SignalEnter { .. }));
+    recording.halt.is_none()
+        && recording.status.code().is_some()
+        && trace.events.len() <= PROVOKED_EVENTS_MAX
+        && !handles_signals()
 }
 
 /// Statuses that are no error: those that the user allows, or else 0 and that of the recorded run.

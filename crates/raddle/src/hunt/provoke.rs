@@ -55,6 +55,9 @@ const ENDLESS_MAX: u32 = 2;
 const SLOWER: u32 = 20;
 const TIMEOUT_MIN: Duration = Duration::from_secs(2);
 
+/// How often the clock is looked at.
+const WATCH: Duration = Duration::from_millis(20);
+
 impl Default for Budget {
     fn default() -> Budget {
         DEFAULT
@@ -258,12 +261,22 @@ impl Provoking<'_> {
         found: &mut Vec<(Finding, Option<Schedule>)>,
         ctx: &Ctx,
     ) -> anyhow::Result<()> {
-        let watched = |_: &portfolio::Explored, _| {
-            if interrupt::signal().is_some() {
-                stop.store(true, Ordering::Relaxed);
-            }
-        };
-        let searched = portfolio::portfolio(plan, limits, &watched)?;
+        // A program that waits by means that nobody sees takes long for each of its runs: time is looked at within a batch of
+        // runs too, and not only between them.
+        let (cut, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        let searched = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) && !cut.load(Ordering::Relaxed) {
+                    if limits.reached() || interrupt::signal().is_some() {
+                        cut.store(true, Ordering::Relaxed);
+                    }
+                    std::thread::sleep(WATCH);
+                }
+            });
+            let searched = portfolio::portfolio(plan, Limits { stop: &cut, until: limits.until }, &|_, _| ());
+            done.store(true, Ordering::Relaxed);
+            searched
+        })?;
         provoked.searched = searched.campaign.runs();
         provoked.complete = searched.complete.is_some();
         let groups = groups(&searched.campaign);
