@@ -117,6 +117,11 @@ pub enum Attempt {
     TooManyThreads,
     /// There was no time left for it.
     OutOfTime,
+    /// Its schedule changes what is read at this place. Replays of other schedules have shown that this decides what
+    /// a thread does.
+    ReadDecides { place: String },
+    /// So many replays had confirmed nothing before its turn came.
+    PutBack { fruitless: u32 },
     /// The user stopped Raddle before it could be tried to the end.
     Interrupted,
     /// The run has more visible operations than are replayed one by one.

@@ -218,6 +218,14 @@ pub enum Remark {
         thread: String,
         frame: Box<Frame>,
     },
+    /// The schedule takes the second critical section before the first; the recorded run had them the other way round.
+    Reversed {
+        frames: Vec<Frame>,
+    },
+    /// The schedule takes the third critical section between the first two, which are one thread's.
+    Interleaved {
+        frames: Vec<Frame>,
+    },
     /// The program of the finding was changed by it: this race leads to the crash with this id.
     Leads {
         to: String,

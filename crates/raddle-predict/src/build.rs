@@ -14,7 +14,8 @@ mod memory;
 use crate::address_space::AddressSpace;
 use crate::guards::Guards;
 use crate::ids::{BarrierIx, InstanceIx, LockIx, LocksetIx, OnceIx, Pos, RegisterIx, SemIx, ValueIx};
-use crate::options::Level;
+use crate::intervals::drop_private;
+use crate::options::Keeps;
 use crate::program::{
     Access, AccessKind, Action, Barrier, Hold, Instance, Lock, LockUse, Need, Once, Program, Register,
     Semaphore, Step, ThreadSteps,
@@ -51,6 +52,8 @@ struct ThreadState {
     lockset: Option<LocksetIx>,
     request: Option<(EventIx, Op)>,
     wait_unlock: Option<(EventIx, ObjectId)>,
+    /// Synchronisation so far.
+    segment: u32,
     fork: Option<Need>,
     has_start: bool,
     ended: bool,
@@ -125,6 +128,8 @@ struct Builder<'t> {
     exchange: Option<Exchange>,
     /// The event that wrote each register last, plus one.
     last_writers: Vec<u64>,
+    /// What was done last to each protected cell.
+    last_touches: FxHashMap<RegisterIx, memory::Touch>,
     lockset_index: FxHashMap<Vec<(LockIx, bool)>, LocksetIx>,
     space: AddressSpace,
     benign: Vec<(u64, u64)>,
@@ -137,35 +142,33 @@ struct Builder<'t> {
 }
 
 /// Builds the program of a trace. `atomics`: values read by atomics constrain it.
-pub fn build(trace: &MemoryTrace, atomics: bool) -> Built {
-    build_with(trace, atomics, None, None)
+///
+/// Where reads are kept, accesses to memory that threads share are steps of it, and one that would read from another write leads
+/// off the observed path. With [`Keeps::Reads`] a reordering of this program is a *correct reordering* of the trace in the sense of
+/// the literature on predictive analysis, and each correct reordering (with the failed try operations where they were) is one of
+/// this program.
+pub fn build(trace: &MemoryTrace, atomics: bool, keeps: &Keeps) -> Built {
+    build_exchanged(trace, atomics, keeps, None)
 }
 
-/// The same with the waits of two signals exchanged; at which level is as before.
+/// The same with the waits of two signals exchanged.
 pub(crate) fn build_exchanged(
     trace: &MemoryTrace,
-    level: Level,
     atomics: bool,
-    exchange: Exchange,
-) -> Program {
-    match level {
-        Level::Optimistic => build_with(trace, atomics, None, Some(exchange)).program,
-        Level::Sound => keeping_reads(trace, Some(exchange)).program,
+    keeps: &Keeps,
+    exchange: Option<Exchange>,
+) -> Built {
+    if *keeps == Keeps::Nothing {
+        return build_with(trace, atomics, None, exchange);
     }
-}
-
-/// Builds the program in which every read, plain or atomic, sees the write that it saw in the observed run: accesses to
-/// memory that threads share are steps of it, and one that would read from another write leads off the observed path.
-/// A reordering of this program is a *correct reordering* of the trace in the sense of the literature on predictive
-/// analysis, and each correct reordering (with the failed try operations where they were) is one of this program.
-pub fn build_keeping_reads(trace: &MemoryTrace) -> Built {
-    keeping_reads(trace, None)
-}
-
-fn keeping_reads(trace: &MemoryTrace, exchange: Option<Exchange>) -> Built {
-    let accesses = build_with(trace, true, None, None).program.accesses;
-    let cells = Cells::of(&accesses, &trace.events);
-    drop(accesses);
+    let mut plain = build_with(trace, true, None, None).program;
+    // What has no cell need not be remembered.
+    drop_private(&mut plain.accesses, &trace.events);
+    let cells = Cells::of(&plain, &trace.events, keeps);
+    drop(plain);
+    if cells.is_empty() && *keeps != Keeps::Reads {
+        return build_with(trace, atomics, None, exchange);
+    }
     let mut built = build_with(trace, true, Some(cells), exchange);
     built.program.keeps_reads = true;
     built
@@ -214,6 +217,7 @@ fn build_with(trace: &MemoryTrace, atomics: bool, cells: Option<Cells>, exchange
         cells,
         exchange,
         last_writers: Vec::new(),
+        last_touches: FxHashMap::default(),
         lockset_index: FxHashMap::from_iter([(Vec::new(), LocksetIx(0))]),
         space: AddressSpace::default(),
         benign: Vec::new(),
@@ -280,6 +284,7 @@ impl Builder<'_> {
         }
         self.settle_wait_unlock(thread, &event.op);
         self.threads[thread.index()].request = None;
+        self.threads[thread.index()].segment += 1;
         self.synchronise(ix, thread, event);
         self.guards.new_segment(thread);
     }

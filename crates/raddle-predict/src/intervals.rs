@@ -345,7 +345,7 @@ fn redundant(accesses: &Accesses, events: &[Event], threads: usize) -> u64 {
 ///
 /// Long accesses (a block that is released or filled) are kept and remembered by page, so that the cost does not grow
 /// with the bytes they cover; a short access to a page that another thread accessed so is kept, too.
-fn drop_private(accesses: &mut Accesses, events: &[Event]) {
+pub(crate) fn drop_private(accesses: &mut Accesses, events: &[Event]) {
     const SEVERAL: u32 = u32::MAX;
     let units = |access: &Access, unit: u64| {
         let end = access.start.saturating_add(u64::from(access.size).saturating_sub(1));

@@ -18,6 +18,7 @@ pub mod address_space;
 pub mod bench_traces;
 pub mod build;
 pub mod candidate;
+pub mod changed_reads;
 pub mod clocks;
 pub mod closure;
 pub mod csp;
@@ -25,11 +26,13 @@ pub mod findings;
 mod guards;
 pub mod ids;
 pub mod intervals;
+mod leaf_locks;
 mod lock_cycles;
 pub mod names;
 pub mod options;
 pub mod prediction;
 pub mod program;
+pub mod provocations;
 pub mod races;
 pub mod reach;
 mod saturation;
@@ -39,11 +42,13 @@ pub mod state;
 mod stolen_signals;
 pub mod stubborn;
 pub mod stuck;
+mod stuck_places;
 mod wait_cycles;
 pub mod witness;
 
 pub use candidate::{Candidate, CandidateKind, Party, Role};
-pub use options::{Checks, Level, Options, Reductions};
+pub use changed_reads::ChangedRead;
+pub use options::{Checks, Keeps, Level, Options, Reductions};
 pub use prediction::{OpenQuestion, Prediction, Stats, Unexplored, Verdict};
 pub use witness::{Fidelity, Witness};
 
@@ -57,7 +62,7 @@ use search::Budget;
 /// Predicts what other interleavings of the events of a trace would do.
 pub fn predict(trace: &MemoryTrace, options: &Options) -> Prediction {
     let sound = options.level == Level::Sound;
-    let built = if sound { build::build_keeping_reads(trace) } else { build::build(trace, options.atomics) };
+    let built = build::build(trace, options.atomics, &options.kept());
     let mut program = built.program;
     let mut prediction =
         Prediction { names: Names::of(trace), level: options.level, ..Prediction::default() };

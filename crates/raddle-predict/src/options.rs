@@ -1,5 +1,9 @@
 //! What a prediction is asked to do. The defaults are what `raddle hunt` wants.
 
+use raddle_trace::LocationIx;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 /// Reductions of chapter 5 that can be switched off one by one. None changes what is predicted; each saves work. The
 /// statistics say how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +52,25 @@ pub enum Level {
     Sound,
 }
 
+/// Which plain reads see the write that they saw, at the optimistic level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Keeps {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of memory that one lock protects: what is read in a critical section was written in another one of the same
+    /// lock, and mostly decides what the thread does next. Atomic reads keep their writers too.
+    HandOvers,
+    /// Those of memory that is read at these places, which were seen to decide what a thread does; and atomic ones.
+    ReadsAt(Arc<BTreeSet<LocationIx>>),
+    /// All of them: what [`Level::Sound`] does.
+    Reads,
+}
+
 #[derive(Clone, Debug)]
 pub struct Options {
     pub level: Level,
+    pub keeps: Keeps,
     pub checks: Checks,
     pub reductions: Reductions,
     /// Values read by atomics constrain the reorderings: an atomic read that would see another value leads off the
@@ -71,10 +91,21 @@ pub struct Options {
     pub candidates_max: usize,
 }
 
+impl Options {
+    /// Which reads see the write that they saw.
+    pub fn kept(&self) -> Keeps {
+        match self.level {
+            Level::Sound => Keeps::Reads,
+            Level::Optimistic => self.keeps.clone(),
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             level: Level::Optimistic,
+            keeps: Keeps::Nothing,
             checks: Checks { races: true, stuck: true },
             reductions: Reductions::ALL,
             atomics: true,

@@ -3,8 +3,8 @@
 //! A state is stuck if no thread can take its next step and some have not ended. RaceQuest asks the CSP checker for one
 //! (§4.5.1); here all of them are visited, by a search that tries only stubborn sets, which preserve every stuck state.
 //!
-//! What keeps the search small: locks that can never be part of a deadlock are taken out first ([`without_leaf_locks`]).
-//! If nothing that blocks is left, there is nothing to search. If the budget does not suffice, windows of the trace are
+//! What keeps the search small: locks that can never be part of a deadlock are taken out first ([`without_leaf_locks`]), and a
+//! linear abstraction says which steps could block for good at all ([`StuckPlaces`]). If there are none, there is nothing to search. If the budget does not suffice, windows of the trace are
 //! searched, each from the observed state at its beginning, overlapping by half.
 //!
 //! # Reading a stuck state
@@ -19,7 +19,8 @@ use crate::build::build_exchanged;
 use crate::candidate::{Candidate, CandidateKind, Party, Role};
 use crate::clocks::Clocks;
 use crate::closure::Target;
-use crate::ids::{LockIx, Pos};
+use crate::ids::Pos;
+use crate::leaf_locks::without_leaf_locks;
 use crate::lock_cycles::lock_cycles;
 use crate::options::Options;
 use crate::prediction::{OpenQuestion, Unexplored, Verdict};
@@ -30,6 +31,7 @@ use crate::search::{Budget, Search};
 use crate::sites::{SiteIx, Sites};
 use crate::state::{State, Status};
 use crate::stolen_signals::exchanges;
+use crate::stuck_places::StuckPlaces;
 use crate::wait_cycles::wait_cycles;
 use crate::witness::{Fidelity, Witness};
 use raddle_trace::{MemoryTrace, ThreadIx};
@@ -48,99 +50,6 @@ const EXCHANGE_STATES: u64 = 20_000;
 const WINDOW_MIN: u32 = 64;
 /// States a window gets at least: some windows searched whole say more than all of them begun.
 const WINDOW_STATES_MIN: u64 = 5_000;
-
-/// A program in which locks that cannot take part in a deadlock are no longer locks; `None` if nothing in it can block for
-/// good.
-///
-/// A lock that only one thread uses never blocks. A *leaf* lock is one under which threads do nothing that can block or
-/// be observed by others, except to take and release other leaf locks: whoever holds it will release it, and it does not
-/// matter to anybody when. Runs in which two such critical sections overlap can be put in an order in which they do not,
-/// because everything inside commutes with everything outside; so the same stuck states are reachable.
-pub fn without_leaf_locks(program: &Program) -> Option<Program> {
-    let count = program.locks.len();
-    let mut inner: Vec<FxHashSet<LockIx>> = vec![FxHashSet::default(); count];
-    let mut keep = vec![false; count];
-    for thread in program.thread_ids() {
-        let steps = &program.threads[thread.index()];
-        for (pos, step) in steps.steps.iter().enumerate() {
-            let held = &program.locksets[steps.locksets[pos].index()];
-            match step.action {
-                Action::Lock { lock, tries: false, .. } => {
-                    for (outer, _) in held {
-                        inner[outer.index()].insert(lock);
-                    }
-                }
-                Action::Free if program.needs_of(step).is_empty() => {}
-                Action::Unlock { .. } => {}
-                action @ (Action::Free
-                | Action::Lock { .. }
-                | Action::Signal { .. }
-                | Action::WaitBegin { .. }
-                | Action::Wait { .. }
-                | Action::BarrierEnter { .. }
-                | Action::BarrierExit { .. }
-                | Action::SemWait { .. }
-                | Action::SemPost { .. }
-                | Action::OncePassed { .. }
-                | Action::Atomic { .. }) => {
-                    if let Action::Lock { lock, .. } = action {
-                        keep[lock.index()] = true;
-                    }
-                    for (outer, _) in held {
-                        keep[outer.index()] = true;
-                    }
-                }
-            }
-        }
-    }
-    for (index, lock) in program.locks.iter().enumerate() {
-        let open = |holds: &[crate::program::Hold]| holds.iter().any(|hold| hold.release == Pos::MAX);
-        keep[index] |= lock.uses.iter().any(|(_, uses)| open(&uses.exclusive) || open(&uses.shared));
-    }
-    // Leaves, innermost first; what is left over is in a circle or has something observable inside.
-    let mut leaf = vec![false; count];
-    loop {
-        let found: Vec<usize> = (0..count)
-            .filter(|&lock| !leaf[lock] && !keep[lock] && inner[lock].iter().all(|inner| leaf[inner.index()]))
-            .collect();
-        if found.is_empty() {
-            break;
-        }
-        for lock in found {
-            leaf[lock] = true;
-        }
-    }
-    for (index, lock) in program.locks.iter().enumerate() {
-        leaf[index] |= lock.uses.len() <= 1 && !lock.uses.iter().any(|(_, uses)| has_open(uses));
-    }
-    let mut reduced = program.clone();
-    let mut blocks = false;
-    for thread in &mut reduced.threads {
-        for step in &mut thread.steps {
-            match &mut step.action {
-                Action::Lock { lock, .. } | Action::Unlock { lock, .. } if leaf[lock.index()] => {
-                    step.action = Action::Free;
-                }
-                Action::WaitBegin { lock, .. } if *lock != LockIx::NONE && leaf[lock.index()] => {
-                    *lock = LockIx::NONE
-                }
-                Action::Lock { .. }
-                | Action::Wait { .. }
-                | Action::BarrierExit { .. }
-                | Action::SemWait { .. }
-                | Action::OncePassed { .. } => blocks = true,
-                Action::Free
-                | Action::Unlock { .. }
-                | Action::Signal { .. }
-                | Action::WaitBegin { .. }
-                | Action::BarrierEnter { .. }
-                | Action::SemPost { .. }
-                | Action::Atomic { .. } => {}
-            }
-        }
-    }
-    blocks.then_some(reduced)
-}
 
 /// Can the steps `start .. end` of the observed order get stuck, taken in any order after what came before them? This is
 /// the question of a file with a PREFIX; nothing is reduced.
@@ -179,10 +88,6 @@ fn anything_possible(state: &State<'_>, limit: &[Pos]) -> bool {
             Status::Enabled | Status::Blocked => false,
         }
     })
-}
-
-fn has_open(uses: &crate::program::LockUse) -> bool {
-    uses.exclusive.iter().chain(&uses.shared).any(|hold| hold.release == Pos::MAX)
 }
 
 /// What candidates are told apart by: kind, and the sites (or, where unknown, the steps) that are blocked.
@@ -224,7 +129,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
         if let Some(reduced) = without_leaf_locks(self.program) {
             match self.options.window {
                 Some(events) => {
-                    let tally = self.windows(&reduced, events, verdict);
+                    let tally = self.windows(&reduced, events, None, verdict);
                     let Tally { exhausted, given_up } = tally;
                     unexplored.push(Unexplored::Windows { events, exhausted, given_up });
                 }
@@ -250,7 +155,8 @@ impl<'a, 'p> Stuck<'a, 'p> {
             if self.reach.budget.left == 0 {
                 return;
             }
-            let program = build_exchanged(self.trace, self.options.level, self.options.atomics, exchange);
+            let (atomics, keeps) = (self.options.atomics, self.options.kept());
+            let program = build_exchanged(self.trace, atomics, &keeps, Some(exchange)).program;
             self.search_from_start(&program, EXCHANGE_STATES);
         }
     }
@@ -391,6 +297,10 @@ impl<'a, 'p> Stuck<'a, 'p> {
 
     fn whole(&mut self, reduced: &Program, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) {
         let limit: Vec<Pos> = reduced.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
+        let places = StuckPlaces::of(reduced);
+        if places.is_empty() {
+            return;
+        }
         let mut budget = self.reach.budget.part(self.reach.budget.left / 4);
         let mut state = State::new(reduced);
         let complete = self.search(&mut state, &limit, &mut budget, verdict);
@@ -402,11 +312,17 @@ impl<'a, 'p> Stuck<'a, 'p> {
         let steps = reduced.order.len() as u64;
         let share = (self.reach.budget.left / (steps / u64::from(WINDOW_MIN) + 1)).max(1);
         let events = ((share as f64).sqrt() as u32 * 2).clamp(WINDOW_MIN, 10_000);
-        let Tally { exhausted, given_up } = self.windows(reduced, events, verdict);
+        let Tally { exhausted, given_up } = self.windows(reduced, events, Some(&places), verdict);
         unexplored.push(Unexplored::Windows { events, exhausted, given_up });
     }
 
-    fn windows(&mut self, reduced: &Program, length: u32, verdict: &mut Verdict) -> Tally {
+    fn windows(
+        &mut self,
+        reduced: &Program,
+        length: u32,
+        places: Option<&StuckPlaces>,
+        verdict: &mut Verdict,
+    ) -> Tally {
         let length = length.max(2) as usize;
         let mut tally = Tally::default();
         let mut state = State::new(reduced);
@@ -423,7 +339,9 @@ impl<'a, 'p> Stuck<'a, 'p> {
                 // The last window: threads may also come to what they were waiting for when the trace ended.
                 limit = reduced.threads.iter().map(|thread| thread.steps.len() as Pos).collect();
             }
-            if self.reach.budget.left == 0 {
+            if places.is_some_and(|places| !places.any_between(&state.at, &limit)) {
+                tally.exhausted += 1;
+            } else if self.reach.budget.left == 0 {
                 tally.given_up += 1;
             } else {
                 let mut budget = self.reach.budget.part(each);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use raddle_predict::{CandidateKind, Level, Options, Prediction, Reductions, predict};
+use raddle_predict::{CandidateKind, Keeps, Level, Options, Prediction, Reductions, predict};
 use raddle_trace::generate::{Shape, generate};
 use raddle_trace::{LocationIx, MemoryTrace, Op};
 use std::collections::BTreeSet;
@@ -175,4 +175,50 @@ fn the_sound_level_finds_every_correct_reordering() {
     println!("{tally:?}, {beyond} found by search");
     assert!(tally.traces >= cases(60) * 6, "{tally:?}");
     assert!(tally.races as u64 > tally.traces / 4 && beyond > 0, "{tally:?}, {beyond}");
+}
+
+/// With hand-overs kept, exactly those reorderings are looked at in which atomic reads and reads of what one lock protects see the
+/// write that they saw: fewer than the synchronisation allows, and all that keep every read.
+#[test]
+fn hand_overs_are_kept_and_nothing_else() {
+    let mut tally = Tally::default();
+    let (mut fewer, mut more) = (0, 0);
+    for (name, shape) in shapes().into_iter().filter(|(name, _)| *name != "sizes") {
+        for seed in 0..cases(60) {
+            let events = 12 + 2 * (seed % 6);
+            let trace = generate(&Shape { events, variables: 2, failures: false, ..shape.clone() }, seed);
+            let Some(expected) = Naive::keeping_hand_overs(&trace, STATES_MAX).enumerate() else { continue };
+            tally.traces += 1;
+            tally.races += expected.races.len();
+            tally.stuck += u64::from(expected.stuck);
+            let careful = Options { keeps: Keeps::HandOvers, ..Options::default() };
+            for options in [
+                careful.clone(),
+                Options { closure: false, ..careful.clone() },
+                Options { reductions: Reductions::NONE, ..careful.clone() },
+            ] {
+                let prediction = predict(&trace, &options);
+                let what = format!("{name}, seed {seed}, {options:?}");
+                if !prediction.program.keeps_reads {
+                    continue;
+                }
+                assert_eq!(races_of(&trace, &prediction), expected.races, "races of {what}");
+                assert_eq!(prediction.verdict.stuck, expected.stuck, "stuck: {what}");
+            }
+            let all = races_of(&trace, &predict(&trace, &Options { atomics: false, ..Options::default() }));
+            let sound =
+                races_of(&trace, &predict(&trace, &Options { level: Level::Sound, ..Options::default() }));
+            assert!(expected.races.is_subset(&all), "{name}, seed {seed}: the synchronisation allows them");
+            assert!(
+                sound.is_subset(&expected.races),
+                "{name}, seed {seed}: what keeps all reads keeps these"
+            );
+            fewer += usize::from(expected.races.len() < all.len());
+            more += usize::from(sound.len() < expected.races.len());
+        }
+    }
+    println!(
+        "{tally:?}, {fewer} with fewer races than without, {more} with more than when all reads are kept"
+    );
+    assert!(tally.traces >= cases(60) * 6 && fewer > 0 && more > 0, "{tally:?}, {fewer}, {more}");
 }

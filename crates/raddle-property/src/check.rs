@@ -13,6 +13,7 @@ use raddle_csp::lang::eval::Limits;
 use raddle_csp::lang::load::{Disk, Files, load_text};
 use raddle_csp::lang::session::{Refused, Script};
 use raddle_csp::process::{EventId, EventName};
+use raddle_predict::Keeps;
 use raddle_predict::build::build;
 use raddle_predict::csp::{Model, model};
 use raddle_predict::ids::Pos;
@@ -104,7 +105,7 @@ impl Files for WithModel<'_> {
 
 impl<'a> Subjected<'a> {
     fn new(trace: &MemoryTrace, property: &'a Property, atomics: bool) -> Subjected<'a> {
-        let program = build(trace, atomics).program;
+        let program = build(trace, atomics, &Keeps::Nothing).program;
         let names = Names::of(trace);
         let events = Events::of(trace, |name| property.mentions(name));
         let marked: FxHashMap<EventIx, String> =

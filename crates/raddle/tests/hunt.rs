@@ -36,7 +36,9 @@ fn main() -> std::process::ExitCode {
         _ => "gcc",
     };
     let mut trials = Vec::new();
-    for case in cases.into_iter().filter(|case| !case.predict.is_empty() || case.crashes()) {
+    let is_due =
+        |case: &manifest::Case| !case.predict.is_empty() || !case.provoke.is_empty() || case.crashes();
+    for case in cases.into_iter().filter(is_due) {
         // What only the other compiler can build (gcc has OpenMP's library) is hunted with that one.
         let variants = [compiler, "gcc", "clang"].map(|compiler| Variant {
             compiler,

@@ -68,7 +68,7 @@ fn is_wrong(case: &Case, outcome: &Outcome) -> bool {
 }
 
 /// May a program with these verdicts be found to do this?
-fn is_allowed(kind: Kind, verdicts: &[Verdict]) -> bool {
+pub(super) fn is_allowed(kind: Kind, verdicts: &[Verdict]) -> bool {
     verdicts.iter().any(|verdict| match verdict {
         Verdict::Deadlock | Verdict::Blocked | Verdict::MissedSignal => STANDSTILLS.contains(&kind),
         Verdict::Assert => kind == Kind::AssertionFailure,

@@ -5,6 +5,7 @@
 //! confirmed finding, every confirmed finding must fit an entry, and a special kind may be called by its more general
 //! name.
 
+use super::explored::is_allowed;
 use super::golden::Golden;
 use super::manifest::{Case, Expected, Verdict};
 use super::run::{Runner, Variant};
@@ -69,6 +70,38 @@ pub(super) fn group(entry: &Expected) -> String {
         (parts.len() > 2).then(|| parts[1].to_owned())
     });
     format!("{} {}", entry.kind.name(), middle.unwrap_or_else(|| entry.places.join("+")))
+}
+
+/// What a hunt says to have brought about itself is found by this.
+const PROVOKE: &str = "provoke";
+
+/// May a program with these verdicts be brought to do this?
+fn may_be(kind: Kind, verdicts: &[Verdict]) -> bool {
+    is_allowed(kind, verdicts) || kind == Kind::Livelock && verdicts.contains(&Verdict::Livelock)
+}
+
+/// A hunt brings about what the manifest says, and nothing else: what some interleaving does, where it says no more. Programs with an
+/// error may do more than the manifest says; correct ones may not.
+fn provocations(case: &Case, found: &[Finding]) -> anyhow::Result<()> {
+    let allowed: Vec<Verdict> = match case.provoke.is_empty() {
+        true => case.explore.iter().chain(&case.predict).copied().collect(),
+        false => case.provoke.clone(),
+    };
+    let may_do_more = case.provoke.is_empty() && case.explore.is_empty() && case.predict != [Verdict::Clean];
+    if let Some(finding) = found.iter().find(|finding| !may_do_more && !may_be(finding.kind, &allowed)) {
+        bail!("provoked, and no interleaving should do that: {}", describe(finding));
+    }
+    for &verdict in case.provoke.iter().filter(|verdict| **verdict != Verdict::Clean) {
+        let shows = |finding: &&Finding| may_be(finding.kind, &[verdict]);
+        let Some(finding) = found.iter().find(shows) else {
+            bail!("{verdict:?} was not provoked; there are: {}", describe_all(found));
+        };
+        // A run that goes on for ever has no schedule that ends.
+        if finding.grade() != Grade::Confirmed && verdict != Verdict::Livelock {
+            bail!("provoked, but not confirmed: {} {:?}", describe(finding), finding.basis);
+        }
+    }
+    Ok(())
 }
 
 /// A special case may be called by its more general name.
@@ -165,12 +198,17 @@ impl Runner {
         let reported: Vec<Finding> = kept
             .findings
             .into_iter()
-            .filter(|finding| finding.grade().is_failing() && finding.kind != Kind::Crash)
+            .filter(|finding| finding.grade().is_failing())
+            .filter(|finding| finding.kind != Kind::Crash || finding.by == PROVOKE)
             .collect();
+        let (provoked, reported): (Vec<Finding>, Vec<Finding>) =
+            reported.into_iter().partition(|finding| finding.by == PROVOKE);
+        provocations(case, &provoked)?;
         if !case.predict.is_empty() {
             Verdicts { predict: &case.predict, finding: &case.findings }.check(case, &reported)?;
         }
         self.golden(case, &folder, golden)?;
+        let reported: Vec<Finding> = reported.into_iter().chain(provoked).collect();
         for finding in reported.iter().filter(|finding| finding.grade() == Grade::Confirmed) {
             if finding.schedule.is_none() {
                 bail!("confirmed, but no schedule is stored: {}", describe(finding));

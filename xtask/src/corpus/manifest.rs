@@ -58,6 +58,8 @@ struct Raw {
     #[serde(default)]
     explore: OneOrMany,
     #[serde(default)]
+    provoke: OneOrMany,
+    #[serde(default)]
     finding: Vec<Expected>,
 }
 
@@ -168,6 +170,8 @@ pub struct Case {
     pub predict: Vec<Verdict>,
     /// What some interleaving does.
     pub explore: Vec<Verdict>,
+    /// What a hunt brings about.
+    pub provoke: Vec<Verdict>,
     pub findings: Vec<Expected>,
     /// Every standard output that some interleaving gives. Empty: not known.
     pub reachable: Vec<String>,
@@ -269,6 +273,7 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         online: raw.online.of("online", &[Verdict::Clean, Verdict::Race, Verdict::May])?,
         predict: raw.predict.of("predict", &PREDICTED)?,
         explore: raw.explore.of("explore", &EXPLORED)?,
+        provoke: raw.provoke.of("provoke", &EXPLORED)?,
         findings: raw.finding,
         reachable: raw.reachable,
         outside: raw.outside,

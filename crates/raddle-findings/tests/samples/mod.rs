@@ -213,6 +213,8 @@ impl Sampler<'_> {
             Attempt::NotAgain { shown: 1, replays: 2 },
             Attempt::TooManyThreads,
             Attempt::OutOfTime,
+            Attempt::ReadDecides { place: self.s() },
+            Attempt::PutBack { fruitless: 10 },
             Attempt::Interrupted,
             Attempt::TooLong { steps: 1 << 40 },
             Attempt::NotStored { why: self.s() },
@@ -224,6 +226,8 @@ impl Sampler<'_> {
                 Attempt::Ordered | Attempt::Kept | Attempt::NotAgain { .. } | Attempt::TooManyThreads => {}
                 Attempt::UncertainEvents { .. }
                 | Attempt::OutOfTime
+                | Attempt::ReadDecides { .. }
+                | Attempt::PutBack { .. }
                 | Attempt::Interrupted
                 | Attempt::TooLong { .. }
                 | Attempt::NotStored { .. } => {}
@@ -320,6 +324,8 @@ impl Sampler<'_> {
             Remark::CheckedWithoutLock { thread: self.s(), frame: Box::new(self.frame()) },
             Remark::HolderEnded { thread: self.s() },
             Remark::WaitTimedOut { thread: self.s() },
+            Remark::Reversed { frames: vec![self.frame(), self.frame()] },
+            Remark::Interleaved { frames: vec![self.frame(), self.frame(), self.frame()] },
             Remark::Leads { to: self.s() },
         ];
         for remark in &all {
@@ -327,6 +333,7 @@ impl Sampler<'_> {
                 Remark::AlsoFoundBy { .. } | Remark::Occurrences { .. } | Remark::ObservedOrder { .. } => {}
                 Remark::HistoryLost | Remark::LeftOut { .. } | Remark::CyclesCut => {}
                 Remark::CheckedWithoutLock { .. } | Remark::Leads { .. } => {}
+                Remark::Reversed { .. } | Remark::Interleaved { .. } => {}
                 Remark::HolderEnded { .. } | Remark::WaitTimedOut { .. } => {}
             }
         }

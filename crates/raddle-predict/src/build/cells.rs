@@ -5,8 +5,14 @@
 //! reorderings than there are, and none that is wrong. Memory that one thread touches, or that nobody writes, has no cell:
 //! nothing that others do changes what is read there.
 
-use crate::program::{AccessKind, Accesses};
-use raddle_trace::Event;
+//!
+//! Which cells are kept is a question of how much is to be claimed ([`Keeps`]). *Hand-overs* are the memory that one lock protects:
+//! a flag or the head of a list that is read under the lock, and decides what the thread does next. As in Eraser, what its
+//! first thread did there before anybody else came needs no lock.
+
+use crate::options::Keeps;
+use crate::program::{Access, AccessKind, Accesses, Program};
+use raddle_trace::{Event, ThreadIx};
 
 /// See the module's text.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +21,8 @@ pub struct Cell {
     end: u64,
     /// Every access touches all of it.
     pub whole: bool,
+    /// One lock protects it.
+    pub protected: bool,
 }
 
 /// All cells, by address.
@@ -30,8 +38,44 @@ struct Growing {
     written: bool,
 }
 
+/// What is known about the use of a cell, access by access in the observed order.
+#[derive(Clone, Default)]
+struct Use {
+    owner: Option<ThreadIx>,
+    /// Locks that every access has held since a second thread came, and whether each was held for reading only.
+    common: Option<Vec<crate::ids::LockIx>>,
+    atomic: bool,
+    decides: bool,
+}
+
 impl Cells {
-    pub fn of(accesses: &Accesses, events: &[Event]) -> Cells {
+    /// The cells of a program that are to be kept.
+    pub fn of(program: &Program, events: &[Event], keeps: &Keeps) -> Cells {
+        let mut cells = Cells::shared(&program.accesses, events);
+        if *keeps == Keeps::Reads {
+            return cells;
+        }
+        let mut uses: Vec<Use> = vec![Use::default(); cells.cells.len()];
+        for access in program.accesses.iter().filter(|access| access.kind != AccessKind::Free) {
+            let end = access.start.saturating_add(u64::from(access.size));
+            let first = cells.cells.partition_point(|cell| cell.end <= access.start);
+            for (cell, used) in cells.cells[first..].iter().zip(&mut uses[first..]) {
+                if cell.start >= end {
+                    break;
+                }
+                used.add(program, access, &events[access.event.index()], keeps);
+            }
+        }
+        let mut uses = uses.into_iter();
+        cells.cells.retain_mut(|cell| {
+            let used = uses.next().expect("one for each cell");
+            cell.protected = used.common.is_some_and(|common| !common.is_empty());
+            used.atomic || used.decides || (*keeps == Keeps::HandOvers && cell.protected)
+        });
+        cells
+    }
+
+    fn shared(accesses: &Accesses, events: &[Event]) -> Cells {
         let mut all: Vec<(u64, u64, u32, bool)> = accesses
             .iter()
             .filter(|access| access.kind != AccessKind::Free)
@@ -56,7 +100,7 @@ impl Cells {
                     growing.written |= writes;
                 }
                 _ => {
-                    let cell = Cell { start, end, whole: true };
+                    let cell = Cell { start, end, whole: true, protected: false };
                     keep(now.replace(Growing { cell, thread, shared: false, written: writes }));
                 }
             }
@@ -65,9 +109,35 @@ impl Cells {
         Cells { cells }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// The cell that an address belongs to.
     pub fn at(&self, address: u64) -> Option<Cell> {
         let place = self.cells.partition_point(|cell| cell.start <= address).checked_sub(1)?;
         Some(self.cells[place]).filter(|cell| address < cell.end)
+    }
+}
+
+impl Use {
+    fn add(&mut self, program: &Program, access: &Access, event: &Event, keeps: &Keeps) {
+        self.atomic |= matches!(access.kind, AccessKind::AtomicRead | AccessKind::AtomicWrite);
+        if let Keeps::ReadsAt(places) = keeps {
+            self.decides |= access.kind == AccessKind::Read && places.contains(&event.location);
+            return;
+        }
+        let owner = *self.owner.get_or_insert(event.thread);
+        if self.common.is_none() && owner == event.thread {
+            return;
+        }
+        let held = program.lockset(event.thread, access.pos);
+        let protects = |lock: &crate::ids::LockIx| {
+            held.iter().any(|(other, shared)| other == lock && !(*shared && access.kind.writes()))
+        };
+        match &mut self.common {
+            None => self.common = Some(held.iter().map(|(lock, _)| *lock).filter(protects).collect()),
+            Some(common) => common.retain(protects),
+        }
     }
 }

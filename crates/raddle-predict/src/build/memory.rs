@@ -2,6 +2,15 @@
 
 use super::*;
 
+/// An access to a protected cell.
+#[derive(Clone, Copy)]
+pub(super) struct Touch {
+    thread: ThreadIx,
+    /// In which segment of its thread.
+    segment: u32,
+    wrote: bool,
+}
+
 impl Builder<'_> {
     pub(super) fn access(&mut self, ix: EventIx, event: &Event, addr: u64, size: u64, kind: AccessKind) {
         let thread = event.thread;
@@ -80,6 +89,9 @@ impl Builder<'_> {
             return;
         };
         let register = self.register(cell.start);
+        if cell.protected && !visible && self.repeats(register, thread, writes) {
+            return;
+        }
         if self.last_writers.len() <= register.index() {
             self.last_writers.resize(register.index() + 1, 0);
         }
@@ -91,6 +103,19 @@ impl Builder<'_> {
         if writes {
             self.last_writers[register.index()] = own;
         }
+    }
+
+    /// Under the lock that protects a cell nobody comes between two accesses of one segment: the second one says nothing new.
+    fn repeats(&mut self, register: RegisterIx, thread: ThreadIx, writes: bool) -> bool {
+        let segment = self.threads[thread.index()].segment;
+        let held = self.threads[thread.index()].lockset.is_some_and(|lockset| lockset != LocksetIx(0));
+        let last = self.last_touches.insert(register, Touch { thread, segment, wrote: writes });
+        let same = last.filter(|last| held && (last.thread, last.segment) == (thread, segment));
+        let repeats = same.is_some_and(|last| last.wrote || !writes);
+        if repeats && let Some(touch) = self.last_touches.get_mut(&register) {
+            touch.wrote |= last.is_some_and(|last| last.wrote);
+        }
+        repeats
     }
 
     /// A step that reads and writes a register, with the values that the observed run had there.

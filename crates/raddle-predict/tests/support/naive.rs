@@ -93,6 +93,43 @@ fn conflict(a: &Op, b: &Op) -> bool {
     overlap((x, n), (y, m)) && (w || v) && !(at && bt)
 }
 
+/// Addresses of atomics, and those at which every access holds one and the same lock from the moment on in which a second
+/// thread comes.
+fn handed_over(trace: &MemoryTrace) -> BTreeSet<u64> {
+    let mut held: Vec<BTreeMap<u64, bool>> = vec![BTreeMap::new(); trace.tables.threads.len()];
+    let mut owners: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut common: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let mut atomics = BTreeSet::new();
+    let mut forked = false;
+    for event in &trace.events {
+        let thread = event.thread.index();
+        match event.op {
+            Op::Lock { lock, .. } => drop(held[thread].insert(lock.0, false)),
+            Op::ReadLock { lock, .. } => drop(held[thread].insert(lock.0, true)),
+            Op::Unlock { lock, .. } => drop(held[thread].remove(&lock.0)),
+            Op::Fork { .. } => forked = true,
+            _ => {}
+        }
+        let Some((addr, _, writes, atomic)) = access(&event.op) else { continue };
+        if atomic {
+            atomics.insert(addr.0);
+        }
+        // Before there is anybody else, nothing is shared.
+        if !forked && thread == 0 {
+            continue;
+        }
+        let owner = *owners.entry(addr.0).or_insert(thread);
+        if owner == thread && !common.contains_key(&addr.0) {
+            continue;
+        }
+        let locks = held[thread].iter().filter(|(_, shared)| !(**shared && writes)).map(|(lock, _)| *lock);
+        let locks: BTreeSet<u64> = locks.collect();
+        common.entry(addr.0).and_modify(|known| *known = &*known & &locks).or_insert(locks);
+    }
+    let protected = common.into_iter().filter(|(_, locks)| !locks.is_empty()).map(|(addr, _)| addr);
+    protected.chain(atomics).collect()
+}
+
 impl<'t> Naive<'t> {
     pub fn new(trace: &'t MemoryTrace, atomics: bool, states_max: usize) -> Naive<'t> {
         let count = trace.tables.threads.len();
@@ -135,6 +172,17 @@ impl<'t> Naive<'t> {
             }
         }
         naive.seen = Some(seen);
+        naive
+    }
+
+    /// Only reorderings in which atomic reads, and reads of what one lock protects, see the write that they saw. For traces in which no two
+    /// accesses overlap in part.
+    pub fn keeping_hand_overs(trace: &'t MemoryTrace, states_max: usize) -> Naive<'t> {
+        let mut naive = Naive::keeping_reads(trace, states_max);
+        let kept = handed_over(trace);
+        let address = |ix: usize| access(&trace.events[ix].op).map(|(addr, ..)| addr.0);
+        let seen = naive.seen.as_mut().expect("reads are kept");
+        seen.retain(|&ix, _| address(ix).is_some_and(|address| kept.contains(&address)));
         naive
     }
 
@@ -252,7 +300,8 @@ impl<'t> Naive<'t> {
         }
         if let (Some(seen), Some(ix), Some((addr, ..))) = (&self.seen, ix, access(&op)) {
             let last = state.values.get(&addr.0).copied().flatten();
-            let kept = !reads(&op) || last == seen[&ix].map(|writer| writer as u64);
+            let seen = seen.get(&ix).map(|writer| writer.map(|writer| writer as u64));
+            let kept = !reads(&op) || seen.is_none_or(|seen| last == seen);
             return if kept { Can::Move } else { Can::Stray };
         }
         if self.seen.is_some() {

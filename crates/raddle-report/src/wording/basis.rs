@@ -173,6 +173,15 @@ pub(super) fn attempt(attempt: &Attempt) -> String {
             "not replayed: the program has more threads than a replay can follow".to_owned()
         }
         Attempt::OutOfTime => "not replayed: no time was left".to_owned(),
+        Attempt::ReadDecides { place } => format!(
+            "not replayed: the schedule changes what is read at {}, and other replays have shown that this read decides \
+             what its thread does",
+            name(place)
+        ),
+        Attempt::PutBack { fruitless } => format!(
+            "not replayed: {} had shown nothing before its turn came; --fruitless allows more",
+            count((*fruitless).into(), "replay")
+        ),
         Attempt::Interrupted => "not replayed to the end: Raddle was interrupted".to_owned(),
         Attempt::TooLong { steps } => {
             format!("not replayed: the run has {}, too many to replay one by one", count(*steps, "step"))

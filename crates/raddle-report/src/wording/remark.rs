@@ -97,6 +97,24 @@ pub(super) fn remark(remark: &Remark, verbose: bool) -> String {
             format!("{} ended without releasing the lock", path(thread))
         }
         Remark::WaitTimedOut { thread } => format!("{} gave up waiting when its time was over", path(thread)),
+        Remark::Reversed { frames } => match &frames[..] {
+            [first, second] => format!(
+                "provoked: the schedule runs what begins at {} before what begins at {}; in the recorded run it came after",
+                place(second),
+                place(first)
+            ),
+            _ => "provoked: the schedule runs two critical sections in the reverse of their recorded order"
+                .to_owned(),
+        },
+        Remark::Interleaved { frames } => match &frames[..] {
+            [first, second, between] => format!(
+                "provoked: the schedule runs what begins at {} between the two critical sections of another thread at {} and {}",
+                place(between),
+                place(first),
+                place(second)
+            ),
+            _ => "provoked: the schedule runs a critical section between two of another thread".to_owned(),
+        },
         Remark::Leads { to } => format!("this leads to finding {}", name(to)),
     }
 }

@@ -4,9 +4,10 @@ use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit, StatusArgs, show_standing};
 use crate::detector_options::DetectorOptions;
 use crate::evidence::shown_trace::KeepTraces;
-use crate::hunt::confirm::confirm_all;
+use crate::hunt::confirm::predict_and_confirm;
 use crate::hunt::detectors::Detectors;
 use crate::hunt::properties::{self, PropertyArgs};
+use crate::hunt::provoke::{Budget, Provoking};
 use crate::hunt::visibility::Sight;
 use crate::hunt::{Hunt, Witnessed, crashes, unordered};
 use crate::interrupt;
@@ -22,10 +23,10 @@ use raddle_explore::Strategy;
 use raddle_findings::naming::Namer;
 use raddle_findings::store::Added;
 use raddle_findings::{Evidence, Finding, Grade, Store, deduplicate};
-use raddle_predict::{Options, Prediction, predict};
+use raddle_predict::Options;
 use raddle_property::script::Property;
-use raddle_trace::MemoryTrace;
 use raddle_trace::schedule::Schedule;
+use raddle_trace::{MemoryTrace, Op};
 use raddle_wire::region::option;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -70,12 +71,20 @@ pub struct Args {
     /// Schedules to try for one prediction before it is given up.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = super::at_least_one)]
     alternatives: usize,
+    /// Replays that may confirm nothing before the candidates that are left are put back; each that confirms something allows
+    /// one more.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    fruitless: u32,
     /// Seconds that one replay may take.
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// Seconds after which no more predictions of a run are replayed.
     #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     confirm_for: u64,
+    /// What may be spent on showing consequences: so many runs in other orders, each to its end (100), so much time (30s), both (100,30s),
+    /// or nothing (off).
+    #[arg(long, value_name = "BUDGET", default_value_t = Budget::default())]
+    provoke: Budget,
     /// Replays at the same time (default: one for each processor).
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     workers: Option<usize>,
@@ -245,13 +254,9 @@ impl Work<'_> {
         let Work { args, store, wanted, ctx, .. } = *self;
         let (config, path) = (what.config(), &recording.summary.path);
         let trace = MemoryTrace::read(raddle_trace::open(path)?.as_mut())?;
-        let spinner = stage(ctx, "predicting");
         let options =
             Options { budget_states: args.budget, alternatives: args.alternatives, ..Options::default() };
-        let prediction = predict(&trace, &options);
-        spinner.finish_and_clear();
-
-        let bar = stage(ctx, "confirming");
+        let bar = stage(ctx, "predicting");
         let mut head =
             identity::head(launch, steering::run_options(config.options), what.seed, &store.root());
         head.took_ms = u64::try_from(recording.took.as_millis()).unwrap_or(u64::MAX).max(1);
@@ -262,17 +267,19 @@ impl Work<'_> {
             confirmed: hunted.confirmed(),
             timeout: Duration::from_secs(args.timeout),
             until: Instant::now() + Duration::from_secs(args.confirm_for),
+            fruitless: args.fruitless,
             alternatives: args.alternatives,
             workers: args
                 .workers
                 .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
         };
         let mut namer = Namer::of(&trace);
-        let confirmed = confirm_all(&hunt, &trace, &prediction, &mut namer, ctx, &|done, total| {
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-        })?;
-        bar.finish_and_clear();
+        let (confirmed, unexplored, recorded) =
+            predict_and_confirm(&hunt, &trace, &options, &mut namer, ctx, &|what, done, total| {
+                bar.set_prefix(what);
+                bar.set_length(total as u64);
+                bar.set_position(done as u64);
+            })?;
 
         let mut found = Vec::new();
         found.extend(crashes::crash(&hunt, recording, &mut namer, ctx)?);
@@ -288,12 +295,27 @@ impl Work<'_> {
             &mut hunted.unexplored,
         )?);
         found.extend(crashes::stuck(&hunt, recording, &found, &mut namer, ctx)?);
-        keep_recorded(&mut found, &prediction, &trace, &mut namer);
+        if is_worth_provoking(recording, &trace) {
+            bar.set_prefix("provoking");
+            let provoking = Provoking {
+                hunt: &hunt,
+                trace: &trace,
+                options: &options,
+                budget: args.provoke,
+                statuses: allowed(&args.status.expect_status, recording.status),
+            };
+            let provoked = provoking.provoke(&mut found, &mut namer, ctx)?;
+            if let Some(told) = provoked.told().filter(|_| ctx.verbose > 0) {
+                eprintln!("raddle: {told}");
+            }
+            found.extend(provoked.found);
+        }
+        keep_recorded(&mut found, recorded, &mut namer);
+        bar.finish_and_clear();
         show_standing(recording.halt, recording.end.as_ref(), &recording.modules);
-        hunted.unexplored.extend(prediction.unexplored.iter().map(ToString::to_string));
+        hunted.unexplored.extend(unexplored);
         // What follows reads the trace once more, from its file.
         let mut sight = Sight::of(&trace.tables.modules);
-        drop(prediction);
         drop(trace);
         if config.options & option::MEMORY != 0 && !launch.preload {
             let more = unordered::races(&hunt, path, &mut sight, &found, &mut namer, ctx)?;
@@ -301,6 +323,27 @@ impl Work<'_> {
         }
         hunted.found.extend(found.into_iter().map(|witnessed| (launch.clone(), witnessed)));
         Ok(())
+    }
+}
+
+/// Traces with more events are not read once more for what could be provoked: one run of such a program takes longer than the budget.
+const PROVOKED_EVENTS_MAX: usize = 5_000_000;
+
+/// A run that has ended by itself says how the program ends when all is well. When a signal comes is not the scheduler's to say: threads
+/// that wait for one that was not sent again would pass for a deadlock.
+fn is_worth_provoking(recording: &Recording, trace: &MemoryTrace) -> bool {
+    let handles_signals = || trace.events.iter().any(|event| matches!(event.op, Op::SignalEnter { .. }));
+    recording.halt.is_none()
+        && recording.status.code().is_some()
+        && trace.events.len() <= PROVOKED_EVENTS_MAX
+        && !handles_signals()
+}
+
+/// Statuses that are no error: those that the user allows, or else 0 and that of the recorded run.
+fn allowed(expected: &[i32], recorded: ExitStatus) -> Vec<i32> {
+    match expected {
+        [] => [Some(0), recorded.code()].into_iter().flatten().collect(),
+        expected => expected.to_vec(),
     }
 }
 
@@ -320,14 +363,13 @@ fn stage(ctx: &Ctx, name: &'static str) -> ProgressBar {
 const RECORDED_STEPS_MAX: usize = 20_000;
 
 /// Puts the recorded run beside what was predicted from it, so that both can be looked at.
-fn keep_recorded(found: &mut [Witnessed], prediction: &Prediction, trace: &MemoryTrace, namer: &mut Namer) {
+fn keep_recorded(found: &mut [Witnessed], mut recorded: Schedule, namer: &mut Namer) {
     let predicted = |witnessed: &&mut Witnessed| {
         witnessed.finding.grade() == Grade::Confirmed && witnessed.schedule.is_some()
     };
     if !found.iter_mut().any(|witnessed| predicted(&witnessed)) {
         return;
     }
-    let mut recorded = prediction.recorded(trace, "the recorded run");
     if recorded.steps.len() > RECORDED_STEPS_MAX {
         return;
     }

@@ -4,7 +4,13 @@
 //! Candidates that would be reported under one id are one error; when one of them is confirmed, the others need not be
 //! tried. What is reported is made from the very witness that was confirmed: the parties, what they do, and the schedule
 //! belong together.
+//!
+//! Replays cost most, so the best come first. Prediction is asked first for what can be had with all hand-overs under locks as
+//! they were ([`Keeps::HandOvers`]): there threads mostly do as they did. What else the synchronisation allows comes second, the
+//! schedules closest to the recorded run first, and all errors get one replay before any gets a second. What those that
+//! fail teach ([`Learning`]) puts others back; and for these, prediction is asked a third time.
 
+use super::learning::{Learning, Way};
 use super::{Hunt, Witnessed};
 use crate::commands::Ctx;
 use crate::evidence::judge::{Judged, judge};
@@ -14,171 +20,291 @@ use crate::launch::Streams;
 use crate::launch::steering::Then;
 use raddle_findings::naming::Namer;
 use raddle_findings::{Attempt, Basis, Finding, Shown};
-use raddle_predict::{Candidate, Party, Prediction, Witness};
+use raddle_predict::{Candidate, Keeps, Options, Party, Prediction, Unexplored, Witness, predict};
 use raddle_trace::MemoryTrace;
 use raddle_trace::schedule::Schedule;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Candidates of one id that are tried: what four pairs of accesses at the same places do not show, a fifth hardly will.
 const CANDIDATES_MAX: usize = 4;
+/// Witnesses of one id that are tried while hand-overs are kept: if they do not show it, the reason lies elsewhere.
+const CAREFUL_MAX: usize = 2;
 
-/// What became of the candidates of one id.
-struct Tried {
+/// A witness of a candidate, by number.
+#[derive(Clone, Copy, Debug)]
+struct Number {
     candidate: usize,
     witness: usize,
-    outcome: Result<(Shown, u32), Vec<Attempt>>,
 }
 
-/// Confirms all candidates, several at a time. `progress` is told whenever an error is decided, and out of how many.
-pub fn confirm_all(
+/// The candidates of one id, and what became of them.
+struct Group {
+    id: String,
+    numbers: Vec<Number>,
+    attempts: Vec<Attempt>,
+    confirmed: Option<(Number, Shown, u32)>,
+    /// Nothing more is to be tried.
+    closed: bool,
+}
+
+/// What one prediction came to: findings by id, in the order of the prediction.
+struct Round {
+    found: Vec<Witnessed>,
+    unexplored: Vec<Unexplored>,
+}
+
+/// What is told about the progress: what is being done, how much is done, and out of how many.
+pub type Progress<'a> = dyn Fn(&'static str, usize, usize) + Sync + 'a;
+
+/// Predicts from a trace and confirms. Also says what prediction did not look at, and what the recorded run was.
+pub fn predict_and_confirm(
     hunt: &Hunt<'_>,
     trace: &MemoryTrace,
-    prediction: &Prediction,
+    options: &Options,
     namer: &mut Namer,
     ctx: &Ctx,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> anyhow::Result<Vec<Witnessed>> {
-    let groups = groups(hunt, trace, prediction, namer);
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Mutex<Vec<Option<Tried>>> = Mutex::new((0..groups.len()).map(|_| None).collect());
-    let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..hunt.workers.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(group) = groups.get(at) else { break };
-                    match confirm(hunt, trace, prediction, group, ctx) {
-                        Ok(tried) => results.lock().expect("no holder panics")[at] = Some(tried),
-                        Err(error) => {
+    progress: &Progress<'_>,
+) -> anyhow::Result<(Vec<Witnessed>, Vec<String>, Schedule)> {
+    let mut confirming = Confirming { hunt, trace, ctx, progress, learning: Mutex::default() };
+    progress("predicting", 0, 0);
+    let careful = predict(trace, &Options { keeps: Keeps::HandOvers, ..options.clone() });
+    let recorded = careful.recorded(trace, "the recorded run");
+    // Where nothing is handed over, this is all.
+    let is_free = !careful.program.keeps_reads;
+    let first = confirming.round(careful, if is_free { usize::MAX } else { CAREFUL_MAX }, namer, &[])?;
+    let mut rounds = vec![first];
+    if !is_free && interrupt::signal().is_none() {
+        progress("predicting", 0, 0);
+        let free = predict(trace, options);
+        rounds.push(confirming.round(free, usize::MAX, namer, &confirmed(&rounds))?);
+    }
+    let learning = confirming.learning.lock().expect("no holder panics").clone();
+    if learning.put_back && interrupt::signal().is_none() {
+        progress("predicting", 0, 0);
+        let keeps = Keeps::ReadsAt(Arc::new(learning.decides));
+        let again = predict(trace, &Options { keeps, ..options.clone() });
+        rounds.push(confirming.round(again, 1, namer, &confirmed(&rounds))?);
+    }
+    // What hand-overs rule out is not what was left unexplored: that is what the widest prediction says.
+    let widest = if rounds.len() > 1 { 1 } else { 0 };
+    let unexplored = rounds[widest].unexplored.iter().map(ToString::to_string).collect();
+    Ok((merge(rounds), unexplored, recorded))
+}
+
+fn confirmed(rounds: &[Round]) -> Vec<String> {
+    let all = rounds.iter().flat_map(|round| &round.found);
+    let confirmed = all.filter(|witnessed| matches!(witnessed.finding.basis, Basis::Replayed { .. }));
+    confirmed.map(|witnessed| witnessed.finding.id.clone()).collect()
+}
+
+/// One finding for each id: confirmed, if any round confirmed it; otherwise of the widest round, with all that was tried.
+fn merge(mut rounds: Vec<Round>) -> Vec<Witnessed> {
+    let (mut merged, mut known): (Vec<Witnessed>, HashSet<String>) = Default::default();
+    let sure = confirmed(&rounds);
+    let last = rounds.len().min(2);
+    // The order of the widest prediction, then that of the others.
+    rounds.rotate_left(last.saturating_sub(1));
+    let mut tried: BTreeMap<String, Vec<Attempt>> = BTreeMap::new();
+    for witnessed in rounds.iter().flat_map(|round| &round.found) {
+        let attempts = witnessed.finding.basis.attempts();
+        tried.entry(witnessed.finding.id.clone()).or_default().extend_from_slice(attempts);
+    }
+    for mut witnessed in rounds.into_iter().flat_map(|round| round.found) {
+        let id = &witnessed.finding.id;
+        let is_sure = matches!(witnessed.finding.basis, Basis::Replayed { .. });
+        if (sure.contains(id) && !is_sure) || !known.insert(id.clone()) {
+            continue;
+        }
+        if let Basis::Model { attempts, .. } = &mut witnessed.finding.basis {
+            *attempts = tried.remove(id).unwrap_or_default();
+            settle(attempts);
+        }
+        merged.push(witnessed);
+    }
+    merged
+}
+
+/// Replays first, then each reason for which there was none, once.
+fn settle(attempts: &mut Vec<Attempt>) {
+    let replayed = |attempt: &Attempt| {
+        !matches!(attempt, Attempt::ReadDecides { .. } | Attempt::PutBack { .. } | Attempt::OutOfTime)
+    };
+    let (mut first, mut rest): (Vec<_>, Vec<_>) = attempts.drain(..).partition(replayed);
+    rest.dedup();
+    first.append(&mut rest);
+    *attempts = first;
+}
+
+struct Confirming<'a> {
+    hunt: &'a Hunt<'a>,
+    trace: &'a MemoryTrace,
+    ctx: &'a Ctx,
+    progress: &'a Progress<'a>,
+    learning: Mutex<Learning>,
+}
+
+impl Confirming<'_> {
+    /// Confirms what one prediction says, with so many witnesses for each id.
+    fn round(
+        &mut self,
+        prediction: Prediction,
+        most: usize,
+        namer: &mut Namer,
+        known: &[String],
+    ) -> anyhow::Result<Round> {
+        let learning = self.learning.get_mut().expect("no holder panics");
+        learning.turn_to(self.trace, &prediction);
+        learning.put_back = false;
+        let groups = self.groups(&prediction, namer, known);
+        let passes = groups.iter().map(|group| group.numbers.len()).max().unwrap_or(0).min(most);
+        let groups: Vec<Mutex<Group>> = groups.into_iter().map(Mutex::new).collect();
+        for pass in 0..passes {
+            self.pass(&prediction, &groups, pass)?;
+        }
+        let groups = groups.into_iter().map(|group| group.into_inner().expect("no holder panics"));
+        let mut groups: Vec<Group> = groups.collect();
+        // As predicted, whatever was tried first.
+        groups.sort_by_key(|group| group.numbers.iter().map(|number| number.candidate).min());
+        let found = groups.into_iter().map(|group| self.report(&prediction, namer, group)).collect();
+        Ok(Round { found, unexplored: prediction.unexplored })
+    }
+
+    /// The candidates by the id under which they would be reported, those first whose schedules are closest to the recorded run.
+    fn groups(&self, prediction: &Prediction, namer: &mut Namer, known: &[String]) -> Vec<Group> {
+        let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
+        let mut groups: Vec<Group> = Vec::new();
+        let mut counts: Vec<usize> = Vec::new();
+        for (number, candidate) in prediction.candidates.iter().enumerate() {
+            let id = prediction.finding(self.trace, namer, candidate).id;
+            if self.hunt.confirmed.contains(&id) || known.contains(&id) {
+                continue;
+            }
+            let at = *by_id.entry(id.clone()).or_insert_with(|| {
+                let (numbers, attempts) = Default::default();
+                groups.push(Group { id, numbers, attempts, confirmed: None, closed: false });
+                counts.push(0);
+                groups.len() - 1
+            });
+            counts[at] += 1;
+            if counts[at] > CANDIDATES_MAX {
+                continue;
+            }
+            let witnesses = candidate.alternatives.len().min(self.hunt.alternatives.max(1) - 1);
+            groups[at].numbers.extend((0..=witnesses).map(|witness| Number { candidate: number, witness }));
+        }
+        groups.sort_by_key(|group| {
+            let number = group.numbers[0];
+            prediction.candidates[number.candidate].witness.fidelity
+        });
+        groups
+    }
+
+    /// Tries the witness with this number of each id.
+    fn pass(&self, prediction: &Prediction, groups: &[Mutex<Group>], pass: usize) -> anyhow::Result<()> {
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for _ in 0..self.hunt.workers.max(1) {
+                scope.spawn(|| {
+                    while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let mut group = group.lock().expect("no holder panics");
+                        if let Err(error) = self.attempt(prediction, &mut group, pass) {
                             *failure.lock().expect("no holder panics") = Some(error);
                             break;
                         }
+                        (self.progress)("confirming", done.fetch_add(1, Ordering::Relaxed) + 1, groups.len());
                     }
-                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, groups.len());
-                }
-            });
-        }
-    });
-    if let Some(error) = failure.into_inner().expect("no holder panics") {
-        return Err(error);
-    }
-    let results = results.into_inner().expect("no holder panics");
-    Ok(results.into_iter().flatten().map(|tried| report(hunt, trace, prediction, namer, tried)).collect())
-}
-
-/// Numbers of the candidates by the id under which they would be reported, in the order of first appearance.
-fn groups(
-    hunt: &Hunt<'_>,
-    trace: &MemoryTrace,
-    prediction: &Prediction,
-    namer: &mut Namer,
-) -> Vec<Vec<usize>> {
-    let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (number, candidate) in prediction.candidates.iter().enumerate() {
-        let id = prediction.finding(trace, namer, candidate).id;
-        if hunt.confirmed.contains(&id) {
-            continue;
-        }
-        let at = *by_id.entry(id).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
+                });
+            }
         });
-        groups[at].push(number);
+        failure.into_inner().expect("no holder panics").map_or(Ok(()), Err)
     }
-    groups
-}
 
-fn confirm(
-    hunt: &Hunt<'_>,
-    trace: &MemoryTrace,
-    prediction: &Prediction,
-    group: &[usize],
-    ctx: &Ctx,
-) -> anyhow::Result<Tried> {
-    let mut attempts = Vec::new();
-    'group: for &number in group.iter().take(CANDIDATES_MAX) {
-        let candidate = &prediction.candidates[number];
-        for witness in 0..=candidate.alternatives.len().min(hunt.alternatives.max(1) - 1) {
-            if Instant::now() >= hunt.until {
-                attempts.push(Attempt::OutOfTime);
-                break 'group;
-            }
-            if interrupt::signal().is_some() {
-                attempts.push(Attempt::Interrupted);
-                break 'group;
-            }
-            let schedule = schedule_of(hunt, trace, prediction, candidate, witness);
-            let attempt =
-                match judge(hunt.launch, &schedule, Then::RoundRobin, Streams::Silent, hunt.timeout, ctx)? {
-                    Judged::Shown(_) => match verify(&schedule, hunt.store, hunt.timeout, ctx)? {
-                        Ok(shown) => return Ok(Tried { candidate: number, witness, outcome: Ok(shown) }),
-                        Err(attempt) => attempt,
-                    },
-                    // It did not end by itself.
-                    Judged::Not(_) if interrupt::signal().is_some() => Attempt::Interrupted,
-                    Judged::Not(attempt) => attempt,
-                    Judged::Followed(status) => Attempt::Ended { how: crate::evidence::judge::ended(status) },
-                };
-            // A program that waits for what is not there, a client for example, does so under any schedule.
-            let hopeless = matches!(attempt, Attempt::TimedOut { .. });
-            attempts.push(attempt);
-            if hopeless {
-                break 'group;
+    fn attempt(&self, prediction: &Prediction, group: &mut Group, pass: usize) -> anyhow::Result<()> {
+        let (hunt, ctx) = (self.hunt, self.ctx);
+        let Some(&number) = group.numbers.get(pass).filter(|_| !group.closed && group.confirmed.is_none())
+        else {
+            return Ok(());
+        };
+        if Instant::now() >= hunt.until || interrupt::signal().is_some() {
+            group.attempts.push(match interrupt::signal() {
+                Some(_) => Attempt::Interrupted,
+                None => Attempt::OutOfTime,
+            });
+            group.closed = true;
+            return Ok(());
+        }
+        let way = way(prediction, number);
+        let objection = {
+            let mut learning = self.learning.lock().expect("no holder panics");
+            learning.objection(self.trace, prediction, way, hunt.fruitless)
+        };
+        if let Some(attempt) = objection {
+            group.attempts.push(attempt);
+            return Ok(());
+        }
+        let schedule = self.schedule_of(prediction, number);
+        let judged = judge(hunt.launch, &schedule, Then::RoundRobin, Streams::Silent, hunt.timeout, ctx)?;
+        let attempt = match judged {
+            Judged::Shown(_) => match verify(&schedule, hunt.store, hunt.timeout, ctx)? {
+                Ok((shown, replays)) => {
+                    group.confirmed = Some((number, shown, replays));
+                    self.learning.lock().expect("no holder panics").confirmed += 1;
+                    return Ok(());
+                }
+                Err(attempt) => attempt,
+            },
+            // It did not end by itself.
+            Judged::Not(_) if interrupt::signal().is_some() => Attempt::Interrupted,
+            Judged::Not(attempt) => attempt,
+            Judged::Followed(status) => Attempt::Ended { how: crate::evidence::judge::ended(status) },
+        };
+        self.learning.lock().expect("no holder panics").failed(self.trace, prediction, way, &attempt);
+        // A program that waits for what is not there, a client for example, does so under any schedule.
+        group.closed = matches!(attempt, Attempt::TimedOut { .. } | Attempt::Interrupted);
+        group.attempts.push(attempt);
+        Ok(())
+    }
+
+    fn schedule_of(&self, prediction: &Prediction, number: Number) -> Schedule {
+        let candidate = &prediction.candidates[number.candidate];
+        let (parties, witness) = way(prediction, number);
+        let mut schedule = prediction.schedule(self.trace, candidate.kind.word(), parties, witness);
+        schedule.head = self.hunt.head.clone();
+        // One thread at a time: what a racing read sees, and with it the way that the program takes, is then the same each time.
+        schedule.head.options.one_at_a_time = true;
+        schedule
+    }
+
+    fn report(&self, prediction: &Prediction, namer: &mut Namer, group: Group) -> Witnessed {
+        let number = group.confirmed.map_or(group.numbers[0], |(number, ..)| number);
+        let candidate = &prediction.candidates[number.candidate];
+        let (parties, witness) = way(prediction, number);
+        let mut finding = prediction.finding_of(self.trace, namer, candidate, parties, witness);
+        debug_assert!(group.confirmed.is_some() || finding.id == group.id, "one group is one error");
+        match group.confirmed {
+            Some((_, shown, replays)) => finding.basis = Basis::Replayed { shown, replays },
+            None => {
+                for attempt in group.attempts {
+                    finding.basis.tried(located(attempt, namer));
+                }
             }
         }
+        let mut schedule = self.schedule_of(prediction, number);
+        finish(&mut schedule, &finding, namer);
+        Witnessed { finding, schedule: Some(schedule) }
     }
-    Ok(Tried { candidate: group[0], witness: 0, outcome: Err(attempts) })
 }
 
 /// The parties and the witness with this number: the candidate's own first, then its alternatives.
-fn witness_of(candidate: &Candidate, number: usize) -> (&[Party], &Witness) {
-    match number.checked_sub(1).and_then(|number| candidate.alternatives.get(number)) {
-        Some((parties, witness)) => (parties, witness),
-        None => (&candidate.parties, &candidate.witness),
-    }
-}
-
-fn schedule_of(
-    hunt: &Hunt<'_>,
-    trace: &MemoryTrace,
-    prediction: &Prediction,
-    candidate: &Candidate,
-    number: usize,
-) -> Schedule {
-    let (parties, witness) = witness_of(candidate, number);
-    let mut schedule = prediction.schedule(trace, candidate.kind.word(), parties, witness);
-    schedule.head = hunt.head.clone();
-    // One thread at a time: what a racing read sees, and with it the way that the program takes, is then the same each time.
-    schedule.head.options.one_at_a_time = true;
-    schedule
-}
-
-fn report(
-    hunt: &Hunt<'_>,
-    trace: &MemoryTrace,
-    prediction: &Prediction,
-    namer: &mut Namer,
-    tried: Tried,
-) -> Witnessed {
-    let candidate = &prediction.candidates[tried.candidate];
-    let (parties, witness) = witness_of(candidate, tried.witness);
-    let mut finding = prediction.finding_of(trace, namer, candidate, parties, witness);
-    match tried.outcome {
-        Ok((shown, replays)) => finding.basis = Basis::Replayed { shown, replays },
-        Err(attempts) => {
-            for attempt in attempts {
-                finding.basis.tried(located(attempt, namer));
-            }
-        }
-    }
-    let mut schedule = schedule_of(hunt, trace, prediction, candidate, tried.witness);
-    finish(&mut schedule, &finding, namer);
-    Witnessed::new(finding, Some(schedule))
+fn way(prediction: &Prediction, number: Number) -> Way<'_> {
+    let candidate: &Candidate = &prediction.candidates[number.candidate];
+    let alternative = number.witness.checked_sub(1).and_then(|number| candidate.alternatives.get(number));
+    let own: (&[Party], &Witness) = (&candidate.parties, &candidate.witness);
+    alternative.map_or(own, |(parties, witness)| (parties, witness))
 }
 
 /// Gives a schedule its title and its source locations.
@@ -200,6 +326,11 @@ pub fn located(mut attempt: Attempt, namer: &mut Namer) -> Attempt {
         }
         Attempt::Standstill { threads, .. } | Attempt::TimedOut { threads } => {
             threads.iter_mut().filter_map(|thread| thread.at.as_mut()).for_each(&mut locate);
+        }
+        Attempt::ReadDecides { place } => {
+            if let Some(source) = namer.place(place) {
+                *place = source;
+            }
         }
         _ => {}
     }

@@ -4,7 +4,9 @@
 pub mod confirm;
 pub mod crashes;
 pub mod detectors;
+pub mod learning;
 pub mod properties;
+pub mod provoke;
 pub mod unordered;
 pub mod visibility;
 
@@ -23,6 +25,8 @@ pub struct Hunt<'a> {
     pub head: Head,
     /// How long one replay may take.
     pub timeout: Duration,
+    /// Replays that may confirm nothing before what is left is put back.
+    pub fruitless: u32,
     /// Witnesses to try for one candidate.
     pub alternatives: usize,
     pub workers: usize,
