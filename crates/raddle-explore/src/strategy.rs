@@ -380,6 +380,8 @@ impl Strategy {
             | Strategy::Rff
             | Strategy::Delay { .. }
             | Strategy::Period { .. }
+            // The table does not say how they draw.
+            | Strategy::Listed(..)
             | Strategy::Noise(_) => false,
         }
     }

@@ -2,6 +2,8 @@
 //! schedules against enumeration. All seeds are fixed, so that a test that passes once passes always.
 
 mod common;
+// Parts of it are for tests of the scheduler alone.
+#[allow(dead_code)]
 #[path = "../../raddle-sched/tests/machine/model.rs"]
 mod model;
 

@@ -295,7 +295,7 @@ impl Confirming<'_> {
         }
         let mut schedule = self.schedule_of(prediction, number);
         finish(&mut schedule, &finding, namer);
-        Witnessed { finding, schedule: Some(schedule) }
+        Witnessed::new(finding, Some(schedule))
     }
 }
 

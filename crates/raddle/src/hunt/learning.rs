@@ -110,6 +110,7 @@ fn standing(
         | Attempt::OtherDeadlock { .. }
         | Attempt::Ordered
         | Attempt::Kept
+        | Attempt::UncertainEvents { .. }
         | Attempt::NotAgain { .. }
         | Attempt::TooManyThreads
         | Attempt::OutOfTime

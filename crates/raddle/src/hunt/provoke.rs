@@ -331,7 +331,7 @@ impl Provoking<'_> {
                 }
             }
         }
-        provoked.found.push(Witnessed { finding, schedule });
+        provoked.found.push(Witnessed::new(finding, schedule));
     }
 }
 
