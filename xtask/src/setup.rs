@@ -62,7 +62,8 @@ pub fn run() -> anyhow::Result<()> {
 
 fn apt() -> Command {
     let mut command = Command::new("apt-get");
-    command.env("DEBIAN_FRONTEND", "noninteractive");
+    // A fresh machine may be busy with updates of its own: wait for those.
+    command.env("DEBIAN_FRONTEND", "noninteractive").args(["-o", "DPkg::Lock::Timeout=600"]);
     command
 }
 
