@@ -2,10 +2,12 @@
 //!
 //! Users need only Rust and a C compiler. Tests need more: the newest packaged clang beside gcc, the build systems that the
 //! compiler wrappers are tried with, and the peers that benches compare with. As root they are installed; anybody else
-//! is told the exact command.
+//! is told the exact command. The source of Rust's standard library, which `cargo raddle` builds instrumented, comes from rustup
+//! and needs no root.
 
 use crate::project::{self, which};
 use anyhow::bail;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Packages that every test machine needs, whatever the newest clang is.
@@ -30,6 +32,27 @@ const PACKAGES: &[&str] = &[
 
 /// Makes sure that everything is there, or says how to get it.
 pub fn run() -> anyhow::Result<()> {
+    standard_library_source()?;
+    packages()
+}
+
+/// Tests of `cargo raddle` build the standard library of the toolchain that builds Raddle.
+fn standard_library_source() -> anyhow::Result<()> {
+    let sysroot = text_of(Command::new("rustc").args(["--print", "sysroot"]));
+    if Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/Cargo.lock").exists() {
+        return Ok(());
+    }
+    if which("rustup").is_none() {
+        eprintln!(
+            "xtask: there is no rustup; install the source of the standard library of {} yourself",
+            sysroot.trim()
+        );
+        return Ok(());
+    }
+    project::run(Command::new("rustup").args(["component", "add", "rust-src"]))
+}
+
+fn packages() -> anyhow::Result<()> {
     if which("apt-get").is_none() {
         eprintln!(
             "xtask: this is no Debian or Ubuntu; make sure yourself that there are: clang, lld, {}",
