@@ -14,6 +14,7 @@ use super::manifest::{Case, Verdict};
 use super::run::Runner;
 use anyhow::{Context, bail};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -170,6 +171,9 @@ fn normalise(value: &mut Value, folders: &[String]) {
                 members.insert("library".into(), true.into());
             }
             members.values_mut().for_each(|member| normalise(member, folders));
+            // Whether maps keep the order they were filled in is a feature of serde_json that any other crate of the build may ask for.
+            let by_name: BTreeMap<String, Value> = std::mem::take(members).into_iter().collect();
+            members.extend(by_name);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -235,6 +239,13 @@ mod tests {
         ]);
         normalise(&mut value, &folders);
         assert_eq!(value, serde_json::json!([{"library": true}, {"function": "f", "line": 3}]));
+    }
+
+    #[test]
+    fn members_stand_in_the_order_of_their_names() {
+        let mut value: Value = serde_json::from_str(r#"{"b": {"d": 1, "c": 2}, "a": 3}"#).unwrap();
+        normalise(&mut value, &[]);
+        assert_eq!(value.to_string(), r#"{"a":3,"b":{"c":2,"d":1}}"#);
     }
 
     #[test]
