@@ -19,8 +19,8 @@ pub trait Outside {
     /// Does the thread sleep in the kernel?
     fn is_asleep(&self, thread: ThreadIx, entry: &Entry) -> bool;
 
-    /// Who holds the mutex that somebody waits for, as the kernel calls it; 0: that is not known.
-    fn mutex_holder(&self, mutex: usize) -> u32;
+    /// Who holds what the thread waits for, as the kernel calls it; 0: that is not known, for instance because it is no mutex.
+    fn mutex_holder(&self, thread: ThreadIx, object: usize) -> u32;
 
     /// A thread that was cancelled comes to an operation of this kind: does it act on that there?
     fn cancel_is_due(&self, thread: ThreadIx, kind: u8) -> bool;
@@ -547,7 +547,7 @@ impl<'t> Sched<'t> {
         // The rule that the operation waits by says who could make it hold.
         match StepKind::from_u8(kind)?.demand() {
             Demand::Unlocked => {
-                let tid = outside.mutex_holder(object);
+                let tid = outside.mutex_holder(ix, object);
                 self.roster.living().find(|&other| tid != 0 && self.roster[other].os_tid == tid)
             }
             Demand::Ended => {

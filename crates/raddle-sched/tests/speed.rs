@@ -21,7 +21,7 @@ impl Outside for Nothing {
     fn is_asleep(&self, _: ThreadIx, _: &Entry) -> bool {
         false
     }
-    fn mutex_holder(&self, _: usize) -> u32 {
+    fn mutex_holder(&self, _: ThreadIx, _: usize) -> u32 {
         0
     }
     fn cancel_is_due(&self, _: ThreadIx, _: u8) -> bool {

@@ -159,6 +159,38 @@ fn the_runtime_of_gcc_for_openmp() {
     assert!(check("gcc", "openmp.c", OPENMP, &["-fopenmp"]), "gcc has libgomp");
 }
 
+/// Long enough not to end within its time: where the threads are is then asked at any moment, also when one says that it has taken the lock.
+const CONTENDED: &str = r#"
+int main(void) {
+    long counter = 0;
+#pragma omp parallel num_threads(4)
+    for (long i = 0; i < 100000000; i++) {
+#pragma omp critical
+        counter++;
+    }
+    return counter == 0;
+}
+"#;
+
+#[test]
+fn a_modelled_lock_need_not_be_memory() {
+    let folder = folder(&[("contended.c", CONTENDED)]);
+    let built = run(raddle().current_dir(folder.path()).env("RADDLE_CC", "gcc").args([
+        "cc",
+        "-g",
+        "-fopenmp",
+        "contended.c",
+        "-o",
+        "program",
+    ]));
+    assert!(built.status.success());
+    let mut explore = raddle();
+    explore.current_dir(folder.path()).args(["explore", "-q", "--json", "--mode", "exec", "--timeout", "1"]);
+    let output = run(explore.args(["--runs", "12", "--strategy", "random", "--", "./program"]));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["findings"].as_array().unwrap(), &Vec::<serde_json::Value>::new());
+}
+
 #[test]
 fn libraries_that_may_be_installed() {
     if let Some(clang) = xtask::project::newest("clang") {

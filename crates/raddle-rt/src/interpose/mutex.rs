@@ -113,6 +113,8 @@ fn detail_of(m: *const Mutex, thread: &Thread) -> Detail {
 pub fn lock_steered(thread: &Thread, pc: u64, m: *mut Mutex, patience: Patience, how: u64) -> c_int {
     let kind = if how & bits::WAIT != 0 { step::RELOCK } else { step::LOCK };
     let request = Request { kind, object: m as usize, pc };
+    // A handler that runs while the thread waits may take another one.
+    let outer = thread.turns.mutex.swap(m as usize, Ordering::Relaxed);
     let taken = steer::blocking_with(thread, request, detail_of(m, thread), patience, |thread| {
         // SAFETY: the program passes an initialised mutex.
         let mut result = unsafe { c::pthread_mutex_trylock(m) };
@@ -128,6 +130,7 @@ pub fn lock_steered(thread: &Thread, pc: u64, m: *mut Mutex, patience: Patience,
         report_lock(thread, pc, m, result, how);
         Some(result)
     });
+    thread.turns.mutex.store(outer, Ordering::Relaxed);
     taken.unwrap_or_else(|| {
         let result = if patience == Patience::Not { libc::EBUSY } else { libc::ETIMEDOUT };
         report_lock(thread, pc, m, result, how);

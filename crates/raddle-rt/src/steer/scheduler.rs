@@ -66,9 +66,13 @@ impl Outside for World {
         tasks::asleep(entry.os_tid)
     }
 
-    fn mutex_holder(&self, mutex: usize) -> u32 {
-        // SAFETY: a thread waits for this mutex, so it exists.
-        unsafe { crate::arch::mutex::holder(mutex) }
+    fn mutex_holder(&self, ix: ThreadIx, object: usize) -> u32 {
+        // Other locks have no owner word where a mutex has it, and the objects of models may be no memory at all.
+        if station(ix).thread().turns.mutex.load(Ordering::Relaxed) != object {
+            return 0;
+        }
+        // SAFETY: the thread waits for this mutex, so it exists.
+        unsafe { crate::arch::mutex::holder(object) }
     }
 
     fn cancel_is_due(&self, ix: ThreadIx, kind: u8) -> bool {

@@ -4,7 +4,7 @@
 //! [`Turns::count_step`].
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use raddle_sched::ThreadIx;
 use raddle_wire::crash::NAME_MAX;
 
@@ -27,6 +27,8 @@ pub struct Turns {
     pub yields: Cell<bool>,
     /// In a system call that waits for the outside world.
     pub away: Cell<bool>,
+    /// The mutex of the C library that the thread is taking in its turn; 0: none. Read by whoever asks who waits for whom.
+    pub mutex: AtomicUsize,
     /// The child process that the thread waits for; 0: none, negative: any of them. Read by whoever watches over the turns.
     pub awaits: AtomicI32,
     /// Where the thread sleeps; 1 wakes it.
@@ -46,6 +48,7 @@ impl Turns {
             owes_turn: Cell::new(false),
             yields: Cell::new(false),
             away: Cell::new(false),
+            mutex: AtomicUsize::new(0),
             awaits: AtomicI32::new(0),
             sleep_word: AtomicU32::new(0),
         }
@@ -60,6 +63,7 @@ impl Turns {
         self.owes_turn.set(false);
         self.yields.set(false);
         self.away.set(false);
+        self.mutex.store(0, Ordering::Relaxed);
         self.awaits.store(0, Ordering::Relaxed);
         self.sleep_word.store(0, Ordering::Relaxed);
     }

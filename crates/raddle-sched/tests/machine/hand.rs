@@ -17,7 +17,7 @@ impl Outside for World {
     fn is_asleep(&self, ix: ThreadIx, _: &Entry) -> bool {
         self.asleep.contains(&ix.0)
     }
-    fn mutex_holder(&self, _: usize) -> u32 {
+    fn mutex_holder(&self, _: ThreadIx, _: usize) -> u32 {
         0
     }
     fn cancel_is_due(&self, _: ThreadIx, _: u8) -> bool {

@@ -49,7 +49,7 @@ impl Outside for World {
     fn is_asleep(&self, _: ThreadIx, _: &Entry) -> bool {
         false
     }
-    fn mutex_holder(&self, mutex: usize) -> u32 {
+    fn mutex_holder(&self, _: ThreadIx, mutex: usize) -> u32 {
         self.holders[mutex - MUTEXES]
     }
     fn cancel_is_due(&self, _: ThreadIx, _: u8) -> bool {
