@@ -112,8 +112,7 @@ impl Runner {
         let mut sarif: Value = serde_json::from_str(&std::fs::read_to_string(&sarif)?)?;
         normalise(&mut json, &folders);
         normalise(&mut sarif, &folders);
-        let lines: Vec<String> =
-            text.lines().filter(|line| !is_attempt(line)).map(|line| plain(line, &folders)).collect();
+        let lines: Vec<String> = without_attempts(&text).map(|line| plain(line, &folders)).collect();
         let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
         Ok([Some(lines.join("\n") + "\n"), Some(pretty(&json)?), Some(pretty(&sarif)?)])
     }
@@ -139,6 +138,16 @@ fn is_attempt(line: &str) -> bool {
     ["= note: the replay ", "= note: in the replay ", "= note: not replayed"]
         .iter()
         .any(|note| line.contains(note))
+}
+
+/// The lines of a report without notes about attempts, which may go on below their first line.
+fn without_attempts(text: &str) -> impl Iterator<Item = &str> {
+    let mut within = false;
+    text.lines().filter(move |line| {
+        let goes_on = line.starts_with("        ") && !line.trim_start().starts_with("= ");
+        within = is_attempt(line) || within && goes_on;
+        !within
+    })
 }
 
 /// Takes out of a value what differs without meaning anything.
@@ -239,6 +248,22 @@ mod tests {
         ]);
         normalise(&mut value, &folders);
         assert_eq!(value, serde_json::json!([{"library": true}, {"function": "f", "line": 3}]));
+    }
+
+    #[test]
+    fn attempts_are_left_out_to_their_last_line() {
+        let report = "error: e\n   = note: unordered, also\n           in 2 replays\n   = note: the replay left\n           \
+                      the schedule\n           at a.c:3\n   = note: seen 6 times\n   = note: not replayed\n\nwarning: w";
+        let left: Vec<&str> = without_attempts(report).collect();
+        let expected = [
+            "error: e",
+            "   = note: unordered, also",
+            "           in 2 replays",
+            "   = note: seen 6 times",
+            "",
+            "warning: w",
+        ];
+        assert_eq!(left, expected);
     }
 
     #[test]
