@@ -416,7 +416,7 @@ mod tests {
         let objects = include_str!("../../../raddle-rt/src/interpose/kernel_objects.rs");
         let list = objects.rsplit_once("export_with_pc! {").expect("the runtime has the list").1;
         followed.extend(list.lines().filter_map(|line| Some(line.trim().split_once(" => ")?.0)));
-        followed.extend(["kill", "pthread_kill"]);
+        followed.extend(["kill", "pthread_kill", "sigqueue"]);
         let mut ours: Vec<&str> = INTERFACES
             .iter()
             .filter(|interface| interface.is_followed)

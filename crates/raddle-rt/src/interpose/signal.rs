@@ -27,6 +27,7 @@ mod c {
         fn raise(signal: c_int) -> c_int;
         fn kill(process: libc::pid_t, signal: c_int) -> c_int;
         fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int;
+        fn sigqueue(process: libc::pid_t, signal: c_int, value: usize) -> c_int;
         fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int;
         fn alarm(seconds: c_uint) -> c_uint;
     }
@@ -396,10 +397,21 @@ extern "C" fn do_pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
     sent(unsafe { c::pthread_kill(thread, signal) })
 }
 
+extern "C" fn do_sigqueue(process: libc::pid_t, signal: c_int, value: usize) -> c_int {
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
+    sent(match addressee(process) {
+        // SAFETY: no pointers are passed.
+        Some(process) => unsafe { c::sigqueue(process, signal, value) },
+        None => 0,
+    })
+}
+
 export_with_pc! {
     raise => do_raise;
     kill => do_kill;
     pthread_kill => do_pthread_kill;
+    sigqueue => do_sigqueue;
     sigaction => do_sigaction;
     setitimer => do_setitimer;
     alarm => do_alarm;
