@@ -28,6 +28,7 @@ mod c {
         fn kill(process: libc::pid_t, signal: c_int) -> c_int;
         fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int;
         fn sigqueue(process: libc::pid_t, signal: c_int, value: usize) -> c_int;
+        fn pthread_sigqueue(thread: libc::pthread_t, signal: c_int, value: usize) -> c_int;
         fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int;
         fn alarm(seconds: c_uint) -> c_uint;
     }
@@ -407,11 +408,19 @@ extern "C" fn do_sigqueue(process: libc::pid_t, signal: c_int, value: usize) -> 
     })
 }
 
+extern "C" fn do_pthread_sigqueue(thread: libc::pthread_t, signal: c_int, value: usize) -> c_int {
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
+    // SAFETY: as for `pthread_kill`.
+    sent(unsafe { c::pthread_sigqueue(thread, signal, value) })
+}
+
 export_with_pc! {
     raise => do_raise;
     kill => do_kill;
     pthread_kill => do_pthread_kill;
     sigqueue => do_sigqueue;
+    pthread_sigqueue => do_pthread_sigqueue;
     sigaction => do_sigaction;
     setitimer => do_setitimer;
     alarm => do_alarm;
