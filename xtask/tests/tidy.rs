@@ -45,12 +45,10 @@ const UPWARD: &[(&str, &str)] = &[
     ("real", "message"),
     // Handlers that waited run when their thread leaves the runtime.
     ("thread", "interpose"),
-    ("threads", "interpose"),
     // A handler begins in a turn, and a turn may begin with a handler.
     ("demo", "steer"),
     ("demo", "interpose"),
     ("steer", "crash"),
-    ("crash", "interpose"),
 ];
 
 /// Two observers that know nothing of each other, although one stands before the other above.

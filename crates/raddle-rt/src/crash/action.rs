@@ -4,10 +4,16 @@
 //! mask that it last gave (the kernel keeps them, although they mean nothing for a default action). A handler of its own
 //! replaces ours; when it goes back to the default action, ours comes back.
 
-use crate::interpose::signal::real_sigaction;
-use crate::{real, run};
+use crate::{real, real_fn, run};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+    }
+}
 
 const COVERED: [c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
@@ -54,8 +60,7 @@ fn cover(signal: c_int) {
     // SAFETY: plain data; the kernel fills it.
     let mut now: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: the structure is valid for the call.
-    if unsafe { real_sigaction(signal, core::ptr::null(), &mut now) } != 0
-        || now.sa_sigaction != libc::SIG_DFL
+    if unsafe { c::sigaction(signal, core::ptr::null(), &mut now) } != 0 || now.sa_sigaction != libc::SIG_DFL
     {
         return;
     }
@@ -74,7 +79,7 @@ fn cover(signal: c_int) {
         libc::sigdelset(&mut ours.sa_mask, libc::SIGSYS);
     }
     // SAFETY: a handler that takes these arguments.
-    unsafe { real_sigaction(signal, &ours, core::ptr::null_mut()) };
+    unsafe { c::sigaction(signal, &ours, core::ptr::null_mut()) };
 }
 
 fn first_word(set: &libc::sigset_t) -> u64 {

@@ -283,13 +283,6 @@ extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut
     result
 }
 
-/// # Safety
-/// As the C function `sigaction`, past the runtime's own.
-pub unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    // SAFETY: by contract.
-    unsafe { c::sigaction(signal, new, old) }
-}
-
 /// After one of the old functions, which are not observed: the handler that it returns is the program's.
 fn after_old_call(signal: c_int, function: usize, before: usize) -> usize {
     if function == libc::SIG_DFL {
