@@ -70,7 +70,7 @@ fn write_stack(thread: &Thread) -> bool {
         }
         at += now;
     }
-    thread.calls.told(Reader::Recorder);
+    thread.calls.catch_up(Reader::Recorder);
     true
 }
 

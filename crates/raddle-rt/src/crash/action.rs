@@ -19,18 +19,18 @@ const COVERED: [c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
 
 /// What the kernel would tell the program about a signal whose action is the default.
-struct Told {
+struct DefaultAction {
     flags: AtomicUsize,
     mask: AtomicU64,
     restorer: AtomicUsize,
 }
 
-static TOLD: [Told; COVERED.len()] =
-    [const { Told { flags: AtomicUsize::new(0), mask: AtomicU64::new(0), restorer: AtomicUsize::new(0) } };
-        COVERED.len()];
+static DEFAULT_ACTIONS: [DefaultAction; COVERED.len()] = [const {
+    DefaultAction { flags: AtomicUsize::new(0), mask: AtomicU64::new(0), restorer: AtomicUsize::new(0) }
+}; COVERED.len()];
 
-fn told(signal: c_int) -> Option<&'static Told> {
-    COVERED.iter().position(|&covered| covered == signal).map(|at| &TOLD[at])
+fn default_action(signal: c_int) -> Option<&'static DefaultAction> {
+    COVERED.iter().position(|&covered| covered == signal).map(|at| &DEFAULT_ACTIONS[at])
 }
 
 /// Is this the runtime's handler of crashes?
@@ -56,7 +56,7 @@ pub fn restored(signal: c_int) {
 }
 
 fn cover(signal: c_int) {
-    let Some(told) = told(signal) else { return };
+    let Some(default) = default_action(signal) else { return };
     // SAFETY: plain data; the kernel fills it.
     let mut now: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: the structure is valid for the call.
@@ -64,9 +64,10 @@ fn cover(signal: c_int) {
     {
         return;
     }
-    told.flags.store(now.sa_flags as usize, Ordering::Relaxed);
-    told.mask.store(first_word(&now.sa_mask), Ordering::Relaxed);
-    told.restorer
+    default.flags.store(now.sa_flags as usize, Ordering::Relaxed);
+    default.mask.store(first_word(&now.sa_mask), Ordering::Relaxed);
+    default
+        .restorer
         .store(now.sa_restorer.map_or(0, |function| function as *const () as usize), Ordering::Relaxed);
     // SAFETY: plain data.
     let mut ours: libc::sigaction = unsafe { core::mem::zeroed() };
@@ -94,13 +95,13 @@ fn first_word(set: &libc::sigset_t) -> u64 {
 pub unsafe fn disguise(signal: c_int, old: *mut libc::sigaction) {
     // SAFETY: by contract.
     let Some(old) = (unsafe { old.as_mut() }) else { return };
-    let Some(told) = told(signal).filter(|_| is_ours(old.sa_sigaction)) else { return };
+    let Some(default) = default_action(signal).filter(|_| is_ours(old.sa_sigaction)) else { return };
     old.sa_sigaction = libc::SIG_DFL;
-    old.sa_flags = told.flags.load(Ordering::Relaxed) as c_int;
-    let restorer = told.restorer.load(Ordering::Relaxed);
+    old.sa_flags = default.flags.load(Ordering::Relaxed) as c_int;
+    let restorer = default.restorer.load(Ordering::Relaxed);
     // SAFETY: a set is at least one word; the restorer is null or what the kernel had told.
     unsafe {
-        *(&raw mut old.sa_mask).cast() = told.mask.load(Ordering::Relaxed);
+        *(&raw mut old.sa_mask).cast() = default.mask.load(Ordering::Relaxed);
         old.sa_restorer = core::mem::transmute::<usize, Option<extern "C" fn()>>(restorer);
     }
 }

@@ -344,12 +344,12 @@ extern "C" fn do_raise(signal: c_int) -> c_int {
 }
 
 /// What a replay told the program when it asked for its own number.
-static TOLD_PID: AtomicI32 = AtomicI32::new(0);
+static RECORDED_PID: AtomicI32 = AtomicI32::new(0);
 
 /// In a replay the program knows itself by the number that it had in the recorded run.
-pub(super) fn told_pid(pid: isize) {
+pub(super) fn note_recorded_pid(pid: isize) {
     if demo::is_replay() && pid as u32 != crate::real::getpid() {
-        TOLD_PID.store(pid as i32, Ordering::Relaxed);
+        RECORDED_PID.store(pid as i32, Ordering::Relaxed);
     }
 }
 
@@ -360,7 +360,7 @@ fn addressee(process: libc::pid_t) -> Option<libc::pid_t> {
         return Some(process);
     }
     let own = crate::real::getpid() as libc::pid_t;
-    if process == own || process == TOLD_PID.load(Ordering::Relaxed) {
+    if process == own || process == RECORDED_PID.load(Ordering::Relaxed) {
         return Some(own);
     }
     is_child(process.unsigned_abs()).then_some(process)
