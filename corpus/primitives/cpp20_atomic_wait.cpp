@@ -16,7 +16,7 @@ int main() {
         flag.wait(false);
         data++;
     });
-    usleep(2000);
+    turn(1);
     data = 10;
     word.store(1);
     word.notify_all();

@@ -14,7 +14,7 @@ int main() {
             while (!token.stop_requested());
             ended = 1;
         });
-        usleep(2000);
+        turn(1);
     }
     printf("%d %d %d\n", rounds, ended, callbacks.load());
 }

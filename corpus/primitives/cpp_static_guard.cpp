@@ -10,7 +10,7 @@ struct Config {
     int value;
     Config() : value(30) {
         constructed++;
-        usleep(2000);
+        turn(1);
     }
 };
 

@@ -27,7 +27,7 @@ int main() {
     sem_init(&never, 0, 0);
     pthread_t thread = start_with(worker, nullptr);
     sem_wait(&entered);
-    usleep(5000);
+    turn(1);
     pthread_cancel(thread);
     void *result;
     pthread_join(thread, &result);

@@ -70,7 +70,7 @@ fn write_stack(thread: &Thread) -> bool {
         }
         at += now;
     }
-    thread.calls.told(Reader::Recorder);
+    thread.calls.catch_up(Reader::Recorder);
     true
 }
 
@@ -198,8 +198,9 @@ pub fn next_sequence() -> u64 {
 }
 
 fn slot_header(header: &Header, index: u32) -> &SlotHeader {
+    assert!((index as usize) < SLOTS_MAX, "a slot of the region");
     let base = core::ptr::from_ref(header) as usize;
-    // SAFETY: the index is below SLOTS_MAX and the region is mapped whole.
+    // SAFETY: the slot is one of the region's, which is mapped whole.
     unsafe { &*((base + SLOT_HEADERS_OFFSET) as *const SlotHeader).add(index as usize) }
 }
 
@@ -211,6 +212,7 @@ pub fn close_slot(thread: &Thread) {
     }
     let slot = slot_header(header, thread.records.slot.get());
     let left = (thread.records.end.get() as usize - thread.records.next.get() as usize) / RECORD_BYTES;
+    assert!(left <= SLOT_RECORDS, "a slot is filled from its beginning to its end");
     let used = (SLOT_RECORDS - left) as u32;
     slot.records.store(used, Ordering::Relaxed);
     header.pending.fetch_add(1, Ordering::Relaxed);

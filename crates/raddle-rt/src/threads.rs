@@ -4,8 +4,7 @@
 //! the program's own destructors are still observed. Beginning and end are operations like others: steered threads wait for their
 //! turn, and every observer hears of them.
 
-use crate::interpose::alternate_stack;
-use crate::thread::{self, Thread, phase};
+use crate::thread::{self, Thread, crash_stack, phase};
 use crate::{arch, detect, observe, real, record, registry, run, segment, shadow, steer};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -40,7 +39,7 @@ pub fn adopt_main() -> Option<&'static Thread> {
 pub fn begin(thread: &'static Thread) {
     let number = if steer::kept::on() { steer::kept::fiber::number() } else { real::gettid() };
     thread.life.os_tid.store(number, Ordering::Relaxed);
-    alternate_stack::adopt(thread);
+    crash_stack::adopt(thread);
     thread.access.begin(shadow::base(), thread.index());
     thread.set_observed(true);
     segment::attach(thread);
@@ -108,7 +107,7 @@ fn end(thread: &'static Thread) {
     } else {
         observe::sync(thread, routine as u64, SyncOp::End, 0, 0);
     }
-    alternate_stack::release(thread);
+    crash_stack::release(thread);
     thread.access.enabled.set(0);
     thread.set_observed(false);
     segment::detach(thread);

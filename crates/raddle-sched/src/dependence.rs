@@ -9,7 +9,7 @@
 //! The relation is conservative where a finer one would have to know the state: two waits for one semaphore are dependent although
 //! they commute while its value is two, and entering a barrier is dependent on entering it although only the last one differs.
 
-use raddle_wire::step;
+use raddle_wire::{StepKind, step};
 
 /// It never waits: when it cannot proceed it gives up. Operations with a time limit are of this kind in a search: whether they
 /// succeed depends only on when they are tried.
@@ -87,58 +87,138 @@ impl Operation {
         reads_only(self.kind)
     }
 
+    fn class(&self) -> Class {
+        // The end of the process has no kind.
+        CLASSES.get(usize::from(self.kind)).copied().unwrap_or(Class::Object)
+    }
+
     /// Does it act on the lock at this address?
     fn touches_lock(&self, lock: u64) -> bool {
-        match self.kind {
-            step::LOCK | step::READ_LOCK | step::UNLOCK | step::RELOCK => self.object == lock,
-            step::WAIT => self.second == lock,
-            _ => false,
+        match self.class() {
+            Class::Lock { .. } => self.object == lock,
+            Class::BeginsWait => self.second == lock,
+            Class::Object
+            | Class::CommutesWithItself
+            | Class::Nothing
+            | Class::Anything
+            | Class::System
+            | Class::Access { .. }
+            | Class::EndsWait
+            | Class::Signals
+            | Class::LooksAtWord => false,
         }
     }
-}
-
-const fn is_lock(kind: u8) -> bool {
-    matches!(kind, step::LOCK | step::READ_LOCK | step::UNLOCK | step::RELOCK)
-}
-
-const fn is_access(kind: u8) -> bool {
-    matches!(kind, step::LOAD | step::STORE | step::RMW | step::READ | step::WRITE)
 }
 
 const fn reads_only(kind: u8) -> bool {
     matches!(kind, step::LOAD | step::READ)
 }
 
+/// What decides about the order of operations of this kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// Its object: with any other operation on the same one it is dependent.
+    Object,
+    /// As [`Class::Object`], and two of a kind commute.
+    CommutesWithItself,
+    /// It orders the accesses of its own thread only.
+    Nothing,
+    /// What it does is not known.
+    Anything,
+    System,
+    Access {
+        reads_only: bool,
+    },
+    Lock {
+        shared: bool,
+    },
+    BeginsWait,
+    EndsWait,
+    Signals,
+    /// A futex word is an atomic variable too.
+    LooksAtWord,
+}
+
+impl Class {
+    const fn of(kind: StepKind) -> Class {
+        match kind {
+            StepKind::Fence => Class::Nothing,
+            // What a signal handler, a cancelled thread or the system does is not known.
+            StepKind::Cancel | StepKind::Handler => Class::Anything,
+            StepKind::Syscall => Class::System,
+            StepKind::Load | StepKind::Read => Class::Access { reads_only: true },
+            StepKind::Store | StepKind::Rmw | StepKind::Write => Class::Access { reads_only: false },
+            StepKind::ReadLock => Class::Lock { shared: true },
+            StepKind::Lock | StepKind::Unlock | StepKind::Relock => Class::Lock { shared: false },
+            StepKind::Wait => Class::BeginsWait,
+            StepKind::Wake => Class::EndsWait,
+            StepKind::Signal | StepKind::Broadcast => Class::Signals,
+            StepKind::FutexWait => Class::LooksAtWord,
+            // Posts add up. A barrier that lets a thread out has been entered by all; those who enter again come to its next round.
+            StepKind::SemPost | StepKind::BarrierExit | StepKind::Start | StepKind::Fork | StepKind::End => {
+                Class::CommutesWithItself
+            }
+            StepKind::Join
+            | StepKind::Detach
+            | StepKind::BarrierEnter
+            | StepKind::SemWait
+            | StepKind::OnceBegin
+            | StepKind::OnceEnd
+            | StepKind::OncePassed
+            | StepKind::FutexWake
+            | StepKind::Acquire
+            | StepKind::Release
+            | StepKind::Custom => Class::Object,
+        }
+    }
+}
+
+/// The class of each kind: the relation is asked for every pair of a run's operations.
+const CLASSES: [Class; StepKind::WORDS.len()] = {
+    let mut classes = [Class::Object; StepKind::WORDS.len()];
+    let mut at = 0;
+    while at < classes.len() {
+        classes[at] = Class::of(StepKind::WORDS[at].0);
+        at += 1;
+    }
+    classes
+};
+
 /// Does the order of two operations of different threads matter?
 pub fn dependent(a: &Operation, b: &Operation) -> bool {
     if a.has(FINAL) || b.has(FINAL) {
         return true;
     }
-    match (a.kind, b.kind) {
-        (step::FENCE, _) | (_, step::FENCE) => false,
-        // What a signal handler, a cancelled thread or the system does is not known.
-        (step::CANCEL | step::HANDLER, _) | (_, step::CANCEL | step::HANDLER) => true,
-        (step::SYSCALL, step::SYSCALL) => true,
-        (one, other) if is_access(one) && is_access(other) => {
+    match (a.class(), b.class()) {
+        (Class::Nothing, _) | (_, Class::Nothing) => false,
+        (Class::Anything, _) | (_, Class::Anything) => true,
+        (Class::System, Class::System) => true,
+        (Class::Access { reads_only: one }, Class::Access { reads_only: other }) => {
             let commute = a.has(COMMUTES) && b.has(COMMUTES);
-            a.overlaps(b) && !(reads_only(one) && reads_only(other)) && !commute
+            a.overlaps(b) && !(one && other) && !commute
         }
-        (step::READ_LOCK, step::READ_LOCK) => false,
-        (one, _) if is_lock(one) => b.touches_lock(a.object),
-        (_, other) if is_lock(other) => a.touches_lock(b.object),
+        (Class::Lock { shared: true }, Class::Lock { shared: true }) => false,
+        (Class::Lock { .. }, _) => b.touches_lock(a.object),
+        (_, Class::Lock { .. }) => a.touches_lock(b.object),
         // Each is the only one that waits with its mutex; who waits first does not matter to whom a signal wakes.
-        (step::WAIT, step::WAIT) => a.second == b.second,
-        (step::WAIT, step::WAKE) | (step::WAKE, step::WAIT) => false,
-        (step::SIGNAL | step::BROADCAST, step::SIGNAL | step::BROADCAST) => false,
-        (step::SEM_POST, step::SEM_POST) => false,
-        // A barrier that lets a thread out has been entered by all; those who enter again come to its next round.
-        (step::BARRIER_EXIT, step::BARRIER_EXIT) => false,
-        // A futex word is an atomic variable too: whether a thread goes to sleep depends on its value.
-        (step::FUTEX_WAIT, other) if is_access(other) => a.overlaps(b) && !reads_only(other),
-        (other, step::FUTEX_WAIT) if is_access(other) => a.overlaps(b) && !reads_only(other),
-        (one, other) if is_access(one) || is_access(other) => false,
-        (step::START, step::START) | (step::FORK, step::FORK) | (step::END, step::END) => false,
-        _ => a.object == b.object,
+        (Class::BeginsWait, Class::BeginsWait) => a.second == b.second,
+        (Class::BeginsWait, Class::EndsWait) | (Class::EndsWait, Class::BeginsWait) => false,
+        (Class::Signals, Class::Signals) => false,
+        // Whether a thread goes to sleep depends on the word's value.
+        (Class::LooksAtWord, Class::Access { reads_only })
+        | (Class::Access { reads_only }, Class::LooksAtWord) => a.overlaps(b) && !reads_only,
+        (Class::Access { .. }, _) | (_, Class::Access { .. }) => false,
+        (Class::CommutesWithItself, Class::CommutesWithItself) if a.kind == b.kind => false,
+        (
+            Class::Object
+            | Class::CommutesWithItself
+            | Class::System
+            | Class::BeginsWait
+            | Class::EndsWait
+            | Class::Signals
+            | Class::LooksAtWord,
+            _,
+        ) => a.object == b.object,
     }
 }
 

@@ -272,6 +272,7 @@ impl Sched<'_> {
 
     /// The step was taken.
     pub(crate) fn advance_replay(&mut self, outside: &impl Outside) {
+        debug_assert!(self.replay.cursor < self.replay.steps, "a turn that the schedule does not have");
         self.replay.cursor += 1;
         self.progress.decisions += 1;
         match self.replay.next() {

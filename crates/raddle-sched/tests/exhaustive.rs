@@ -147,7 +147,7 @@ fn sleep_sets_leave_one_run_a_trace() {
 fn sleepers_are_left_alone() {
     let mut random = Random::new(3);
     let words = ["aA", "lbu", "lAu"];
-    for _ in 0..if cfg!(miri) { 2 } else { 300 } {
+    for _ in 0..if cfg!(miri) { 1 } else { 300 } {
         let any = run(&words, Plan::new(random.draw(), AnyStrategy::RANDOM)).order();
         let prefix = &any[..random.below(any.len())];
         let mut asleep = enabled(&words, prefix);

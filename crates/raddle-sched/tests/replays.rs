@@ -14,7 +14,7 @@ use raddle_wire::step;
 #[test]
 fn schedules_are_followed() {
     let mut random = Random::new(11);
-    for seed in 0..if cfg!(miri) { 5 } else { 2000 } {
+    for seed in 0..if cfg!(miri) { 2 } else { 2000 } {
         let words = model::random_words(&mut random);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let first = run(&words, Plan::new(seed, AnyStrategy::RANDOM));
@@ -34,7 +34,7 @@ fn schedules_are_followed() {
 /// After the last step of a schedule the strategy goes on.
 #[test]
 fn a_part_of_a_schedule_is_a_beginning() {
-    for seed in 0..20 {
+    for seed in 0..if cfg!(miri) { 3 } else { 20 } {
         let words = ["aAo", "bBo"];
         let first = run(&words, Plan::new(seed, AnyStrategy::RANDOM));
         let part = &first.turns[..first.turns.len() / 2];

@@ -18,12 +18,12 @@ fn random_runs_reach_what_enumeration_reaches() {
     let fixed = fixed.iter().map(|words| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
     let made: Vec<Vec<String>> =
         (0..if cfg!(miri) { 1 } else { 60 }).map(|_| model::random_words(&mut random)).collect();
-    for words in fixed.chain(made) {
+    for words in fixed.chain(made).take(if cfg!(miri) { 2 } else { usize::MAX }) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let expected = model::outcomes(&words);
         let mut found: BTreeSet<End> = BTreeSet::new();
         // Rare outcomes take their time; never is found out at the end.
-        for seed in 0..if cfg!(miri) { 20 } else { 50_000 } {
+        for seed in 0..if cfg!(miri) { 4 } else { 50_000 } {
             found.extend(run(&words, Plan::new(seed, AnyStrategy::RANDOM)).end);
             if found == expected {
                 break;
@@ -195,7 +195,7 @@ fn yielding_goes_round() {
     with_threads(3, pct, |sched| {
         let world = World::default();
         let mut went = [0; 3];
-        for _ in 0..300 {
+        for _ in 0..if cfg!(miri) { 30 } else { 300 } {
             let me = match sched.chosen() {
                 nobody if nobody.is_nobody() => ThreadIx(0),
                 chosen => chosen,
@@ -240,6 +240,7 @@ fn yielding_forbids_nothing() {
 
 /// A thread that spins for long is treated as if it had yielded.
 #[test]
+#[cfg_attr(miri, ignore = "a thousand rounds")]
 fn spinning_is_yielding() {
     let pct = AnyStrategy::new(raddle_wire::region::strategy::PCT, &[1, 10, 0, 0, 0, 0, 0, 0], &[], false);
     with_threads(2, pct, |sched| {
@@ -388,6 +389,7 @@ fn a_round_of_yields_begins_anew() {
 
 /// What an operation left as it was is no news for a loop: under `follow` an exchange that changes nothing is a round of it.
 #[test]
+#[cfg_attr(miri, ignore = "thousands of rounds")]
 fn changing_nothing_is_waiting() {
     let follow = || AnyStrategy::new(raddle_wire::region::strategy::FOLLOW, &[0; 8], &[], false);
     for unchanged in [true, false] {

@@ -331,7 +331,6 @@ impl Emptying {
             cut,
             threads: header.threads.load(Ordering::Relaxed),
             images: header.images.load(Ordering::Relaxed),
-            lost_accesses: header.lost_accesses.load(Ordering::Relaxed),
             messages_dropped,
             events: self.writer.written().events,
             ended_unix_ms: unix_ms(),

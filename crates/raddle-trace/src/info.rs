@@ -52,7 +52,6 @@ pub struct Info {
     /// Of a foreign trace: its dialect, and lines that do not fit those before them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    pub lost_accesses: u64,
     /// Events whose records were incomplete or made no sense.
     pub damaged_events: u64,
     pub chunks: u64,
@@ -111,7 +110,6 @@ pub fn info(path: &Path, tick: &mut dyn FnMut(&dyn EventSource)) -> Result<Info,
         cut: trace.cut(),
         messages: Vec::new(),
         remarks: trace.remarks(),
-        lost_accesses: 0,
         damaged_events: 0,
         chunks: 0,
         duration_ms: None,
@@ -130,7 +128,6 @@ pub fn info(path: &Path, tick: &mut dyn FnMut(&dyn EventSource)) -> Result<Info,
                 signal: ending.signal,
                 text: ending.describe(),
             });
-            info.lost_accesses = ending.lost_accesses;
             info.duration_ms = ending
                 .ended_unix_ms
                 .checked_sub(index.info.started_unix_ms)

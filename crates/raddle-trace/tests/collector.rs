@@ -208,7 +208,6 @@ fn modules_messages_and_state_reach_the_file() {
     module.build_id[..2].copy_from_slice(&[0xab, 0x01]);
     region.write_module(0, module);
     region.write_message(message_level::ERROR, "two runtimes in one process");
-    region.header().lost_accesses.store(5, Ordering::Relaxed);
     region.header().state.store(state::REFUSED, Ordering::Release);
     collector.finish(ExitStatus::from_raw(66 << 8)).unwrap();
     let (file, trace) = read(&path);
@@ -218,7 +217,7 @@ fn modules_messages_and_state_reach_the_file() {
     assert_eq!(trace.tables.modules[0].path, "/bin/bank");
     assert_eq!(trace.tables.modules[0].build_id, [0xab, 0x01]);
     assert_eq!(index.messages[0].text, "two runtimes in one process");
-    assert_eq!(index.ending.as_ref().unwrap().lost_accesses, 5);
+    assert_eq!(index.ending.as_ref().unwrap().state, raddle_trace::file::meta::ProgramState::Refused);
     assert!(index.cut().unwrap().contains("gave up"));
 }
 

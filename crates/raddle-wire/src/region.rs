@@ -278,7 +278,6 @@ pub struct Header {
     pub dependency_words: AtomicU32,
     /// One more than the highest slot ever used.
     pub slots_high: AtomicU32,
-    pub lost_accesses: AtomicU64,
     /// Next sequence number of synchronisation events.
     pub sequence: AtomicU64,
 
@@ -516,7 +515,6 @@ impl Header {
             reports: AtomicU32::new(0),
             dependency_words: AtomicU32::new(0),
             slots_high: AtomicU32::new(0),
-            lost_accesses: AtomicU64::new(0),
             sequence: AtomicU64::new(0),
             filled: AtomicU32::new(0),
             emptied: AtomicU32::new(0),

@@ -217,19 +217,29 @@ fn a_wake_without_a_change_is_given_again() {
 /// a number from outside is for nobody, because somebody else may have it by now.
 #[test]
 fn a_replay_sends_signals_to_itself_only() {
+    sends_to_itself_only("kill(to, number)");
+}
+
+#[test]
+fn a_replay_queues_signals_for_itself_only() {
+    sends_to_itself_only("sigqueue(to, number, (union sigval){0})");
+}
+
+fn sends_to_itself_only(call: &str) {
     let folder = tempfile::tempdir().unwrap();
     let text = r#"
         #include <signal.h>
+        static int sends(pid_t to, int number) { return CALL; }
         int main(int count, char **words) {
             int stranger = -1;
             FILE *file = fopen(words[1], "r");
             if (fscanf(file, "%d", &stranger) != 1) return 3;
-            printf("%d\n", kill(stranger, SIGKILL));
+            printf("%d\n", sends(stranger, SIGKILL));
             fflush(stdout);
-            kill(getpid(), SIGTERM);
+            sends(getpid(), SIGTERM);
             pause();
         }"#;
-    let program = build_text(folder.path(), "kills", text);
+    let program = build_text(folder.path(), "kills", &text.replace("CALL", call));
     let (demo, list) = (folder.path().join("kills.demo"), folder.path().join("pid"));
     let stranger = || std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let mut first = stranger();

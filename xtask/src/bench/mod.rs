@@ -24,8 +24,10 @@
 //! ```
 //!
 //! `cargo xtask bench [GROUP...]` prints Markdown and writes `target/bench/GROUP.json`; with `--save` the file also goes
-//! to `benches/results/`, from which `cargo xtask results` makes `docs/results.md`.
+//! to `benches/results/`, from which `cargo xtask results` makes `docs/results.md`. With `--against RADDLE` the commands of another
+//! binary and of this source's take turns instead, which shows whether a change has cost speed.
 
+mod against;
 mod csp;
 mod detect;
 mod explore;
@@ -45,6 +47,7 @@ pub use outcome::{Bar, Limit, Outcome, Row, geometric_mean, ratios};
 
 use crate::project;
 use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
 
 type Run = fn(&Bench) -> anyhow::Result<Outcome>;
 
@@ -72,29 +75,50 @@ pub struct Args {
     /// Keep the results in benches/results, for docs/results.md.
     #[arg(long)]
     save: bool,
+    /// Another `raddle`: measure its commands and those of this source's in turns (groups run, record, steer; default: all three).
+    #[arg(long, value_name = "RADDLE", conflicts_with = "save")]
+    against: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    let folder = project::target().join("bench");
+    let bench = Bench { rounds: args.rounds };
+    if let Some(before) = &args.against {
+        let outcomes = against::run(&bench, before, &args.groups)?;
+        let mut broken = Vec::new();
+        for outcome in outcomes {
+            show(&outcome, &folder, &mut broken)?;
+        }
+        return finish(&broken);
+    }
     let names: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = args.groups.iter().find(|group| !names.contains(&group.as_str())) {
         bail!("no bench group {unknown:?}; there are: {}", names.join(", "));
     }
-    let folder = project::target().join("bench");
     let mut broken = Vec::new();
     for (name, run) in GROUPS {
         if !args.groups.is_empty() && !args.groups.iter().any(|group| group == name) {
             continue;
         }
-        let outcome = run(&Bench { rounds: args.rounds }).with_context(|| format!("bench group {name}"))?;
-        println!("{}", outcome.markdown());
-        outcome.write(&folder)?;
+        let outcome = run(&bench).with_context(|| format!("bench group {name}"))?;
+        show(&outcome, &folder, &mut broken)?;
         if args.save {
             outcome.write(&project::root().join("benches/results"))?;
         }
-        broken.extend(
-            outcome.bars.iter().filter(|bar| !bar.holds()).map(|bar| format!("{name}: {}", bar.what)),
-        );
     }
+    finish(&broken)
+}
+
+/// Prints what a group found out and writes it down; bars that do not hold are noted.
+fn show(outcome: &Outcome, folder: &Path, broken: &mut Vec<String>) -> anyhow::Result<()> {
+    println!("{}", outcome.markdown());
+    outcome.write(folder)?;
+    let failing = outcome.bars.iter().filter(|bar| !bar.holds());
+    broken.extend(failing.map(|bar| format!("{}: {}", outcome.group, bar.what)));
+    Ok(())
+}
+
+fn finish(broken: &[String]) -> anyhow::Result<()> {
     if !broken.is_empty() {
         bail!("bars that do not hold: {}", broken.join("; "));
     }

@@ -7,6 +7,7 @@
 //! writes the trace), so that compressing and writing are paid for. helgrind runs once whatever the number of rounds: it is slower by
 //! two orders of magnitude and far from any limit.
 
+use super::against::{Case, Side};
 use super::program::{self, raddle_cc, with};
 use super::{Bench, Limit, Outcome, Row, Subject, geometric_mean, ratios};
 use crate::project;
@@ -58,21 +59,15 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             command.arg(program.size);
             command
         };
-        let recorded = |sync_only: bool| {
-            let mut command = Command::new(&raddle);
-            command.args(["record", "--quiet", "-o"]).arg(&trace);
-            command.args(sync_only.then_some("--sync-only"));
-            command.arg("--").arg(&builds.raddle).arg(program.size);
-            command
-        };
+        let rebuilt = |sync_only: bool| recorded(&raddle, &trace, &builds.raddle, program.size, sync_only);
         outcome.rows.extend(bench.measure(
             program.name,
             vec![
                 Subject::process("native", || plain(&builds.native)),
                 Subject::process("clang TSan", || plain(&builds.clang_tsan)),
                 Subject::process("gcc TSan", || plain(&builds.gcc_tsan)),
-                Subject::process("raddle sync only", || recorded(true)),
-                Subject::process("raddle", || recorded(false)),
+                Subject::process("raddle sync only", || rebuilt(true)),
+                Subject::process("raddle", || rebuilt(false)),
             ],
         )?);
         // The last run of the last round left its trace.
@@ -86,11 +81,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
                 command.arg(size);
                 command
             };
-            let unmodified = || {
-                let mut command = Command::new(&raddle);
-                command.args(["record", "--quiet", "-o"]).arg(&trace).arg("--").arg(&builds.native).arg(size);
-                command
-            };
+            let unmodified = || recorded(&raddle, &trace, &builds.native, size, false);
             outcome.rows.extend(bench.measure(
                 &format!("{} (input {size})", program.name),
                 vec![Subject::process("native", native), Subject::process(UNMODIFIED, unmodified)],
@@ -99,6 +90,38 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
     }
     bars(&mut outcome, bytes_per_event);
     Ok(outcome)
+}
+
+/// A program under `raddle record`.
+fn recorded(raddle: &Path, trace: &Path, program: &Path, size: &str, sync_only: bool) -> Command {
+    let mut command = Command::new(raddle);
+    command.args(["record", "--quiet", "-o"]).arg(trace);
+    command.args(sync_only.then_some("--sync-only"));
+    command.arg("--").arg(program).arg(size);
+    command
+}
+
+/// What this group asks of Raddle, for [`super::against`].
+pub(super) fn cases<'a>(side: &'a Side<'a>) -> anyhow::Result<Vec<Case<'a>>> {
+    let clang = project::newest("clang").context("no clang-NN")?;
+    let trace = side.folder.join("bench.trace");
+    let mut cases: Vec<Case<'a>> = Vec::new();
+    for program in PROGRAMS {
+        let sources = program::Program { name: program.name, folder: side.folder };
+        let rebuilt = sources.compile("raddle", raddle_cc(side.raddle, &clang))?;
+        let native = sources.compile("native", with(&clang, None))?;
+        let mut add = |what: &str, path: &Path, size: &'static str, sync_only: bool| {
+            let (path, trace) = (path.to_owned(), trace.clone());
+            let command = move || recorded(side.raddle, &trace, &path, size, sync_only);
+            cases.push((format!("{}: {what}", program.name), Box::new(command)));
+        };
+        add("raddle", &rebuilt, program.size, false);
+        add("raddle sync only", &rebuilt, program.size, true);
+        if let Some(size) = program.compute {
+            add(UNMODIFIED, &native, size, false);
+        }
+    }
+    Ok(cases)
 }
 
 fn build(program: &Program, raddle: &Path, clang: &Path, folder: &Path) -> anyhow::Result<Builds> {

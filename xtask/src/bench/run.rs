@@ -4,6 +4,7 @@
 //! Everybody gets `-O2 -g` and the same inputs. Raddle's rows count both processes (the program, and the one that takes its reports), as
 //! in a real use.
 
+use super::against::{Case, Side};
 use super::program::{Program, raddle_cc, with};
 use super::{Bench, Limit, Outcome, Subject, geometric_mean, ratios};
 use crate::project;
@@ -51,11 +52,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             command.arg(size);
             command
         };
-        let detected = |path: &Path, weak: Option<&str>| {
-            let mut command = Command::new(&raddle);
-            command.args(["run", "--quiet"]).args(weak).arg("--").arg(path).arg(size);
-            command
-        };
+        let detected = |path: &Path, weak: Option<&str>| detected(&raddle, path, size, weak);
         outcome.rows.extend(bench.measure(
             name,
             vec![
@@ -71,6 +68,32 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
     bars(&mut outcome);
     scaling(bench, &raddle, &clang, scratch.path(), &mut outcome)?;
     Ok(outcome)
+}
+
+/// A program under `raddle run`.
+fn detected(raddle: &Path, program: &Path, size: &str, weak: Option<&str>) -> Command {
+    let mut command = Command::new(raddle);
+    command.args(["run", "--quiet"]).args(weak).arg("--").arg(program).arg(size);
+    command
+}
+
+/// What this group asks of Raddle, for [`super::against`].
+pub(super) fn cases<'a>(side: &'a Side<'a>) -> anyhow::Result<Vec<Case<'a>>> {
+    let clang = project::newest("clang").context("no clang-NN")?;
+    let mut cases: Vec<Case<'a>> = Vec::new();
+    for &(name, size) in PROGRAMS {
+        let program = Program { name, folder: side.folder };
+        let with_clang = program.compile("clang", raddle_cc(side.raddle, &clang))?;
+        let with_gcc = program.compile("gcc", raddle_cc(side.raddle, Path::new("gcc")))?;
+        for (subject, path, weak) in
+            [(OURS, &with_clang, None), (OURS_GCC, &with_gcc, None), (WEAK, &with_clang, Some("--weak"))]
+        {
+            let path = path.clone();
+            let command = move || detected(side.raddle, &path, size, weak);
+            cases.push((format!("{name}: {subject}"), Box::new(command)));
+        }
+    }
+    Ok(cases)
 }
 
 /// How much faster a program that divides its work among two threads is than with one, by the clock on the wall.

@@ -3,6 +3,7 @@
 //!
 //! All subjects do the same number of runs, so their CPU times compare as their rates do.
 
+use super::against::{Case, Side};
 use super::{Bench, Limit, Outcome, Row, Subject};
 use crate::external::workload;
 use crate::project;
@@ -51,6 +52,67 @@ fn checked(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs of the tiny program under one strategy, from the fork server or each started anew.
+fn explored(raddle: &Path, tiny: &Path, runs: u32, exec: bool) -> Command {
+    let mut command = Command::new(raddle);
+    command.args(["-q", "explore", "--strategy", "random", "--workers", "1", "--no-schedules"]);
+    command.args(["--runs", &runs.to_string()]);
+    command.args(exec.then_some("--exec"));
+    command.arg("--").arg(tiny);
+    command
+}
+
+/// The hash table with its one mutex, in some way of running it.
+fn table(raddle: &Path, program: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(raddle);
+    command.arg("-q").args(words).arg("--").arg(program).arg(OPERATIONS);
+    command
+}
+
+fn build_table(raddle: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let program = folder.join("hashtable");
+    checked(
+        Command::new(raddle)
+            .args(["cc", "-O2", "-g", "-pthread"])
+            .arg(project::root().join("benches/programs/hashtable.c"))
+            .arg("-o")
+            .arg(&program),
+    )?;
+    Ok(program)
+}
+
+/// What this group asks of Raddle, for [`super::against`]. Replays follow after the recording, each side its
+/// own demo.
+pub(super) fn cases<'a>(side: &'a Side<'a>) -> anyhow::Result<Vec<Case<'a>>> {
+    let (_, tiny) = build(side.raddle, side.folder)?;
+    let program = build_table(side.raddle, side.folder)?;
+    let mut cases: Vec<Case<'a>> = Vec::new();
+    for (name, runs, exec) in [("raddle explore", RUNS, false), ("raddle explore --exec", RUNS_STARTED, true)]
+    {
+        let tiny = tiny.clone();
+        let command = move || explored(side.raddle, &tiny, runs, exec);
+        cases.push((format!("{runs} runs of tiny: {name}"), Box::new(command)));
+    }
+    let demo = side.folder.join("hashtable.demo").display().to_string();
+    for words in ["run", "run --strategy queue", "run --strategy random", "record --demo --strategy queue -o"]
+    {
+        let (program, demo) = (program.clone(), demo.clone());
+        let command = move || {
+            let mut all: Vec<&str> = words.split(' ').collect();
+            all.extend(words.ends_with("-o").then_some(demo.as_str()));
+            table(side.raddle, &program, &all)
+        };
+        cases.push((format!("hashtable: raddle {}", words.trim_end_matches(" -o")), Box::new(command)));
+    }
+    let replay = move || {
+        let mut command = Command::new(side.raddle);
+        command.args(["-q", "replay", &demo]);
+        command
+    };
+    cases.push(("hashtable: raddle replay".to_owned(), Box::new(replay)));
+    Ok(cases)
+}
+
 fn build(raddle: &Path, folder: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
     let (source, bare, tiny) = (folder.join("bare.c"), folder.join("bare"), folder.join("tiny"));
     std::fs::write(&source, BARE)?;
@@ -72,16 +134,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
     let folder = tempfile::tempdir()?;
     let raddle = project::release_raddle()?;
     let (bare, tiny) = build(&raddle, folder.path())?;
-    let explore = |runs: u32, exec: bool| {
-        let mut command = Command::new(&raddle);
-        command.args(["-q", "explore", "--strategy", "random", "--workers", "1", "--no-schedules"]);
-        command.args(["--runs", &runs.to_string()]);
-        if exec {
-            command.arg("--exec");
-        }
-        command.arg("--").arg(&tiny);
-        command
-    };
+    let explore = |runs: u32, exec: bool| explored(&raddle, &tiny, runs, exec);
     let fork_loop = |threads: &str| {
         let mut command = Command::new(&bare);
         command.args([&RUNS.to_string(), threads]);
@@ -116,19 +169,8 @@ const OPERATIONS: &str = "100000";
 
 /// Two threads and one mutex that is always wanted: free and detecting, under `queue` and detecting, and with a demo.
 fn mutex_heavy(bench: &Bench, raddle: &Path, folder: &Path, outcome: &mut Outcome) -> anyhow::Result<()> {
-    let program = folder.join("hashtable");
-    checked(
-        Command::new(raddle)
-            .args(["cc", "-O2", "-g", "-pthread"])
-            .arg(project::root().join("benches/programs/hashtable.c"))
-            .arg("-o")
-            .arg(&program),
-    )?;
-    let with = |words: &[&str]| {
-        let mut command = Command::new(raddle);
-        command.arg("-q").args(words).arg("--").arg(&program).arg(OPERATIONS);
-        command
-    };
+    let program = build_table(raddle, folder)?;
+    let with = |words: &[&str]| table(raddle, &program, words);
     let demo = folder.join("hashtable.demo").display().to_string();
     let rows = bench.measure(
         "hashtable",

@@ -2,12 +2,13 @@
 //! told from the operations themselves.
 //!
 //! A race is worth reversing only if the later operation could have gone without the earlier one; a lock cannot be taken before it
-//! is released. What is asked here about sequences that were never run is what the runtime decides by trying.
+//! is released. What is asked here about sequences that were never run is what the runtime decides by trying. The enabling rule is
+//! the table's ([`raddle_wire::Demand`]); here are the facts that it is about, and what each effect changes in them.
 
 use super::run::{Event, ThreadId};
 use raddle_sched::Operation;
 use raddle_sched::dependence::{GIVES_UP, REENTERS};
-use raddle_wire::step;
+use raddle_wire::{Demand, Effect, Situation, StepKind, step};
 use std::collections::HashMap;
 
 #[derive(Clone, Debug, Default)]
@@ -52,25 +53,44 @@ impl Objects {
         if op.flags & GIVES_UP != 0 {
             return true;
         }
-        match op.kind {
-            step::LOCK | step::RELOCK => self.locks.get(&op.object).is_none_or(|lock| match lock.owner {
-                Some(owner) => owner == thread && op.flags & REENTERS != 0,
-                None => lock.readers.is_empty(),
+        let demand = StepKind::from_u8(op.kind).map_or(Demand::Nothing, StepKind::demand);
+        demand.is_met(self.situation(thread, op, demand))
+    }
+
+    /// The facts that a demand is about.
+    fn situation(&self, thread: ThreadId, op: &Operation, demand: Demand) -> Situation {
+        match demand {
+            Demand::Nothing => Situation::UNKNOWN,
+            Demand::Unlocked => self.locks.get(&op.object).map_or(Situation::UNKNOWN, |lock| {
+                let reenters = lock.owner == Some(thread) && op.flags & REENTERS != 0;
+                let read_locked = lock.owner.is_none() && !lock.readers.is_empty();
+                Situation::lock(lock.owner.is_some() && !reenters, read_locked)
             }),
-            step::READ_LOCK => self.locks.get(&op.object).is_none_or(|lock| lock.owner.is_none()),
+            Demand::NotWriteLocked => {
+                let owned = self.locks.get(&op.object).is_some_and(|lock| lock.owner.is_some());
+                Situation::lock(owned, false)
+            }
             // The value that the semaphore had when somebody first came to it is in the operation.
-            step::SEM_WAIT => self.semaphores.get(&op.object).copied().unwrap_or(op.second as i64) > 0,
-            step::START => self.forked.contains(&op.object),
-            step::JOIN => self.ended.contains(&op.object),
-            step::WAKE => self.conditions.get(&op.object).is_some_and(|condition| {
-                let since = condition.waiters.iter().find(|(waiter, _)| *waiter == thread);
-                since.is_some_and(|&(_, since)| condition.signals.iter().any(|&signal| signal > since))
-            }),
-            step::BARRIER_EXIT => self.barriers.get(&op.object).is_none_or(|barrier| {
+            Demand::Positive => {
+                let value = self.semaphore(op.object).unwrap_or(op.second as i64).max(0);
+                Situation::count(u32::try_from(value).unwrap_or(u32::MAX))
+            }
+            Demand::Forked => Situation::thread(self.forked.contains(&op.object), false),
+            Demand::Ended => Situation::thread(true, self.ended.contains(&op.object)),
+            Demand::Signalled => {
+                Situation::waiter(self.conditions.get(&op.object).is_some_and(|condition| {
+                    let since = condition.waiters.iter().find(|(waiter, _)| *waiter == thread);
+                    since.is_some_and(|&(_, since)| condition.signals.iter().any(|&signal| signal > since))
+                }))
+            }
+            Demand::RoundComplete => Situation::waiter(self.barriers.get(&op.object).is_none_or(|barrier| {
                 barrier.inside.get(&thread).is_none_or(|&round| round != barrier.round)
-            }),
-            step::ONCE_BEGIN => !self.once.get(&op.object).copied().unwrap_or(false),
-            _ => true,
+            })),
+            Demand::NotBegun => Situation::once(self.once.get(&op.object).copied().unwrap_or(false), false),
+            // Whoever comes to an initialiser comes to begin it, and finds out that it has been run only when it goes.
+            Demand::Initialised => Situation::once(true, true),
+            // Annotations never wait, and futex words are not searched.
+            Demand::Sent => Situation::channel(true),
         }
     }
 
@@ -101,8 +121,9 @@ impl Objects {
         if failed && op.kind != step::WAKE {
             return;
         }
-        match op.kind {
-            step::LOCK | step::RELOCK => {
+        let Some(kind) = StepKind::from_u8(op.kind) else { return };
+        match kind.effect() {
+            Effect::Locks => {
                 let lock = self.locks.entry(op.object).or_default();
                 if lock.owner == Some(thread) && op.flags & REENTERS == 0 {
                     // It is told that it has it already.
@@ -111,13 +132,13 @@ impl Objects {
                 lock.owner = Some(thread);
                 lock.depth += 1;
             }
-            step::READ_LOCK => self.locks.entry(op.object).or_default().readers.push(thread),
-            step::UNLOCK => self.release(thread, op.object),
-            step::WAIT => {
+            Effect::LocksShared => self.locks.entry(op.object).or_default().readers.push(thread),
+            Effect::Unlocks => self.release(thread, op.object),
+            Effect::BeginsWait => {
                 self.release(thread, op.second);
                 self.conditions.entry(op.object).or_default().waiters.push((thread, self.clock));
             }
-            step::WAKE => {
+            Effect::IsWoken => {
                 let condition = self.conditions.entry(op.object).or_default();
                 if let Some(at) = condition.waiters.iter().position(|(waiter, _)| *waiter == thread) {
                     let (_, since) = condition.waiters.remove(at);
@@ -130,15 +151,15 @@ impl Objects {
                     condition.signals.truncate(waiters);
                 }
             }
-            step::SIGNAL | step::BROADCAST => {
+            effect @ (Effect::Signals | Effect::SignalsAll) => {
                 let condition = self.conditions.entry(op.object).or_default();
                 let unanswered = condition.waiters.len().saturating_sub(condition.signals.len());
-                let count = if op.kind == step::SIGNAL { unanswered.min(1) } else { unanswered };
+                let count = if effect == Effect::Signals { unanswered.min(1) } else { unanswered };
                 condition.signals.extend(std::iter::repeat_n(self.clock, count));
             }
-            step::SEM_WAIT => *self.semaphores.entry(op.object).or_insert(op.second as i64) -= 1,
-            step::SEM_POST => *self.semaphores.entry(op.object).or_insert(op.second as i64) += 1,
-            step::BARRIER_ENTER => {
+            Effect::Takes => *self.semaphores.entry(op.object).or_insert(op.second as i64) -= 1,
+            Effect::Gives => *self.semaphores.entry(op.object).or_insert(op.second as i64) += 1,
+            Effect::Enters => {
                 let barrier = self.barriers.entry(op.object).or_default();
                 barrier.inside.insert(thread, barrier.round);
                 barrier.arrived += 1;
@@ -147,15 +168,26 @@ impl Objects {
                     barrier.round += 1;
                 }
             }
-            step::ONCE_BEGIN => {
+            Effect::OnceBegins => {
                 self.once.insert(op.object, true);
             }
-            step::ONCE_END => {
+            Effect::OnceEnds => {
                 self.once.insert(op.object, false);
             }
-            step::FORK => self.forked.push(op.object),
-            step::END => self.ended.push(op.object),
-            _ => {}
+            Effect::Forks => self.forked.push(op.object),
+            Effect::Ends => self.ended.push(op.object),
+            // What a thread that leaves a barrier, joins or begins finds was made by others. Nothing else has a state here.
+            Effect::Leaves
+            | Effect::Joins
+            | Effect::Begins
+            | Effect::OncePasses
+            | Effect::Nothing
+            | Effect::Asks
+            | Effect::Sends
+            | Effect::Receives
+            | Effect::Creates
+            | Effect::Destroys
+            | Effect::Excuses => {}
         }
     }
 }

@@ -15,7 +15,7 @@ use super::run::{Event, Run, Step, ThreadId};
 use raddle_sched::Operation;
 use raddle_sched::dependence::{FINAL, SPINS, dependent};
 use raddle_wire::journal::{Arrived, Mark};
-use raddle_wire::step;
+use raddle_wire::{StepKind, step};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -139,31 +139,59 @@ impl Reading {
 
     fn arrived(&mut self, arrived: Arrived) -> Result<(), Unmodelled> {
         let Arrived { thread, kind, flags, bytes, mut object, mut second } = arrived;
-        match kind {
+        match StepKind::from_u8(kind) {
             // Without an object it is a thread that yields.
-            step::SYSCALL if object != 0 => {
+            Some(StepKind::Syscall) if object != 0 => {
                 return Err(Unmodelled::Unsupported("waits in system calls (pipes)"));
             }
-            step::HANDLER => return Err(Unmodelled::Unsupported("handles signals")),
-            step::CANCEL => return Err(Unmodelled::Unsupported("cancels threads")),
-            step::FUTEX_WAIT => return Err(Unmodelled::Unsupported("waits on futex words")),
-            step::JOIN => {
+            Some(StepKind::Handler) => return Err(Unmodelled::Unsupported("handles signals")),
+            Some(StepKind::Cancel) => return Err(Unmodelled::Unsupported("cancels threads")),
+            Some(StepKind::FutexWait) => return Err(Unmodelled::Unsupported("waits on futex words")),
+            Some(StepKind::Join) => {
                 let child = usize::try_from(object & !(1 << 63)).ok();
                 let child = child.and_then(|child| self.locals.get(child)).ok_or(Unmodelled::Damaged)?;
                 object = child.path;
             }
-            step::START | step::END => object = self.local(thread)?.path,
-            step::FORK => {
+            Some(StepKind::Start | StepKind::End) => object = self.local(thread)?.path,
+            Some(StepKind::Fork) => {
                 let local = self.local(thread)?;
                 object = step::child_hash(local.path, local.children + 1);
             }
-            step::SEM_WAIT | step::SEM_POST => {
+            Some(StepKind::SemWait | StepKind::SemPost) => {
                 if self.objects.semaphore(object).is_some_and(|value| value != second as i64) {
                     return Err(Unmodelled::Unsupported("initialises a semaphore again"));
                 }
                 second = *self.semaphores.entry(object).or_insert(second);
             }
-            _ => {}
+            Some(
+                StepKind::Lock
+                | StepKind::ReadLock
+                | StepKind::Unlock
+                | StepKind::Relock
+                | StepKind::Signal
+                | StepKind::Broadcast
+                | StepKind::Wait
+                | StepKind::Wake
+                | StepKind::BarrierEnter
+                | StepKind::BarrierExit
+                | StepKind::OnceBegin
+                | StepKind::OnceEnd
+                | StepKind::OncePassed
+                | StepKind::Load
+                | StepKind::Store
+                | StepKind::Rmw
+                | StepKind::Fence
+                | StepKind::Read
+                | StepKind::Write
+                | StepKind::Syscall
+                | StepKind::FutexWake
+                | StepKind::Acquire
+                | StepKind::Release
+                | StepKind::Custom
+                | StepKind::Detach,
+            ) => {}
+            // The process exits.
+            None => {}
         }
         let since = self.steps.len();
         let local = self.local(thread)?;

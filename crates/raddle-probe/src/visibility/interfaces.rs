@@ -207,7 +207,7 @@ pub static INTERFACES: &[Interface] = &[
     interface("tgkill", Signals, Sends),
     followed(interface("pthread_kill", Signals, Sends)),
     followed(interface("sigqueue", Signals, Sends)),
-    interface("pthread_sigqueue", Signals, Sends),
+    followed(interface("pthread_sigqueue", Signals, Sends)),
     interface("pidfd_send_signal", Signals, Sends),
     interface("timer_settime", Signals, Sends),
     interface("setitimer", Signals, Sends),
@@ -416,7 +416,7 @@ mod tests {
         let objects = include_str!("../../../raddle-rt/src/interpose/kernel_objects.rs");
         let list = objects.rsplit_once("export_with_pc! {").expect("the runtime has the list").1;
         followed.extend(list.lines().filter_map(|line| Some(line.trim().split_once(" => ")?.0)));
-        followed.extend(["kill", "pthread_kill"]);
+        followed.extend(["kill", "pthread_kill", "sigqueue", "pthread_sigqueue"]);
         let mut ours: Vec<&str> = INTERFACES
             .iter()
             .filter(|interface| interface.is_followed)

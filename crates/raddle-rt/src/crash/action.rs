@@ -4,27 +4,33 @@
 //! mask that it last gave (the kernel keeps them, although they mean nothing for a default action). A handler of its own
 //! replaces ours; when it goes back to the default action, ours comes back.
 
-use crate::interpose::signal::real_sigaction;
-use crate::{real, run};
+use crate::{real, real_fn, run};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+mod c {
+    use super::*;
+    real_fn! {
+        fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+    }
+}
 
 const COVERED: [c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
 
 /// What the kernel would tell the program about a signal whose action is the default.
-struct Told {
+struct DefaultAction {
     flags: AtomicUsize,
     mask: AtomicU64,
     restorer: AtomicUsize,
 }
 
-static TOLD: [Told; COVERED.len()] =
-    [const { Told { flags: AtomicUsize::new(0), mask: AtomicU64::new(0), restorer: AtomicUsize::new(0) } };
-        COVERED.len()];
+static DEFAULT_ACTIONS: [DefaultAction; COVERED.len()] = [const {
+    DefaultAction { flags: AtomicUsize::new(0), mask: AtomicU64::new(0), restorer: AtomicUsize::new(0) }
+}; COVERED.len()];
 
-fn told(signal: c_int) -> Option<&'static Told> {
-    COVERED.iter().position(|&covered| covered == signal).map(|at| &TOLD[at])
+fn default_action(signal: c_int) -> Option<&'static DefaultAction> {
+    COVERED.iter().position(|&covered| covered == signal).map(|at| &DEFAULT_ACTIONS[at])
 }
 
 /// Is this the runtime's handler of crashes?
@@ -50,18 +56,18 @@ pub fn restored(signal: c_int) {
 }
 
 fn cover(signal: c_int) {
-    let Some(told) = told(signal) else { return };
+    let Some(default) = default_action(signal) else { return };
     // SAFETY: plain data; the kernel fills it.
     let mut now: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: the structure is valid for the call.
-    if unsafe { real_sigaction(signal, core::ptr::null(), &mut now) } != 0
-        || now.sa_sigaction != libc::SIG_DFL
+    if unsafe { c::sigaction(signal, core::ptr::null(), &mut now) } != 0 || now.sa_sigaction != libc::SIG_DFL
     {
         return;
     }
-    told.flags.store(now.sa_flags as usize, Ordering::Relaxed);
-    told.mask.store(first_word(&now.sa_mask), Ordering::Relaxed);
-    told.restorer
+    default.flags.store(now.sa_flags as usize, Ordering::Relaxed);
+    default.mask.store(first_word(&now.sa_mask), Ordering::Relaxed);
+    default
+        .restorer
         .store(now.sa_restorer.map_or(0, |function| function as *const () as usize), Ordering::Relaxed);
     // SAFETY: plain data.
     let mut ours: libc::sigaction = unsafe { core::mem::zeroed() };
@@ -74,7 +80,7 @@ fn cover(signal: c_int) {
         libc::sigdelset(&mut ours.sa_mask, libc::SIGSYS);
     }
     // SAFETY: a handler that takes these arguments.
-    unsafe { real_sigaction(signal, &ours, core::ptr::null_mut()) };
+    unsafe { c::sigaction(signal, &ours, core::ptr::null_mut()) };
 }
 
 fn first_word(set: &libc::sigset_t) -> u64 {
@@ -89,13 +95,13 @@ fn first_word(set: &libc::sigset_t) -> u64 {
 pub unsafe fn disguise(signal: c_int, old: *mut libc::sigaction) {
     // SAFETY: by contract.
     let Some(old) = (unsafe { old.as_mut() }) else { return };
-    let Some(told) = told(signal).filter(|_| is_ours(old.sa_sigaction)) else { return };
+    let Some(default) = default_action(signal).filter(|_| is_ours(old.sa_sigaction)) else { return };
     old.sa_sigaction = libc::SIG_DFL;
-    old.sa_flags = told.flags.load(Ordering::Relaxed) as c_int;
-    let restorer = told.restorer.load(Ordering::Relaxed);
+    old.sa_flags = default.flags.load(Ordering::Relaxed) as c_int;
+    let restorer = default.restorer.load(Ordering::Relaxed);
     // SAFETY: a set is at least one word; the restorer is null or what the kernel had told.
     unsafe {
-        *(&raw mut old.sa_mask).cast() = told.mask.load(Ordering::Relaxed);
+        *(&raw mut old.sa_mask).cast() = default.mask.load(Ordering::Relaxed);
         old.sa_restorer = core::mem::transmute::<usize, Option<extern "C" fn()>>(restorer);
     }
 }

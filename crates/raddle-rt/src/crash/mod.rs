@@ -14,13 +14,14 @@
 //! When several threads crash, the first one reports and the others wait for it, for a while.
 
 pub mod action;
+mod last_words;
 pub mod memory;
 pub mod stack;
 mod waiting;
 
 use crate::steer;
 use crate::thread::{self, Thread};
-use crate::{interpose, real, registry, run};
+use crate::{real, registry, run};
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
@@ -36,7 +37,7 @@ pub fn start(header: &Header) {
     // A debugger has its own way with signals, and its user wants to see the program, not us.
     if header.options & raddle_wire::region::option::DEBUGGER == 0 {
         run::end_block(header).clear();
-        interpose::assertion::find_message();
+        last_words::find_message();
         action::install();
     }
 }
@@ -83,7 +84,7 @@ fn report(header: &Header, signal: c_int, info: *const libc::siginfo_t, context:
     };
     let mut writer = Writer::begin(block, head);
     if signal == libc::SIGABRT {
-        interpose::assertion::tell(thread, &mut writer);
+        last_words::tell(thread, &mut writer);
     }
     writer.seal(false, 1);
     steer::note_crash(thread);

@@ -180,7 +180,7 @@ fn stack(thread: &Thread) -> bool {
     for depth in changes.first_new..changes.depth {
         push(thread, thread.calls.pc_at(depth));
     }
-    thread.calls.told(StackReader::History);
+    thread.calls.catch_up(StackReader::History);
     true
 }
 
@@ -225,7 +225,7 @@ fn snapshot(thread: &Thread) {
     for at in depth - known..depth {
         push(thread, thread.calls.pc_at(at));
     }
-    thread.calls.told(StackReader::History);
+    thread.calls.catch_up(StackReader::History);
     write(thread, word(tag::NO_LOCKS, 0, 0), 0);
     if let Some(state) = state::of(thread) {
         for held in state.held.as_slice().iter().rev().take(SNAPSHOT_LOCKS_MAX).rev() {

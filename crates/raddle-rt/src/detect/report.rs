@@ -32,13 +32,13 @@ pub struct Access {
 struct Workshop {
     reader: Reader,
     found: Found,
-    told: [u64; TOLD_MAX],
+    reported: [u64; REPORTED_MAX],
 }
 
-const TOLD_MAX: usize = 4096;
+const REPORTED_MAX: usize = 4096;
 
 static WORKSHOP: Spin<Workshop> =
-    Spin::new(Workshop { reader: Reader::new(), found: Found::new(), told: [0; TOLD_MAX] });
+    Spin::new(Workshop { reader: Reader::new(), found: Found::new(), reported: [0; REPORTED_MAX] });
 
 /// How often a combination of place, cell and other thread is looked into.
 const LOOKS_MAX: u32 = 4;
@@ -103,7 +103,7 @@ pub fn race(thread: &Thread, new: &Access, old: u32, cell: usize) {
     };
     let entry = {
         let mut workshop = WORKSHOP.lock();
-        let Workshop { reader, found, told } = &mut *workshop;
+        let Workshop { reader, found, reported } = &mut *workshop;
         let is_found = reader.find(&wanted, found);
         let other_pc = if is_found { found.frames[0] } else { 0 };
         let block = blocks::find(new.address);
@@ -112,7 +112,7 @@ pub fn race(thread: &Thread, new: &Access, old: u32, cell: usize) {
         // Added, not exclusive or: two threads that come by the same calls must not cancel out.
         let callers = mix_calls(&own).wrapping_add(others);
         let object = block.as_ref().map_or(new.address as u64, |block| mix_calls(&block.frames));
-        if !is_another(told, (new.pc, other_pc), callers, object) {
+        if !is_another(reported, (new.pc, other_pc), callers, object) {
             return;
         }
         let free = new.free || is_found && found.free;
@@ -149,24 +149,24 @@ fn mix_calls(frames: &[u64]) -> u64 {
 const ALIKE_MAX: u64 = 4;
 
 /// Is this race between two places another one than those that were told? It then counts as told.
-fn is_another(told: &mut [u64; TOLD_MAX], places: (u64, u64), callers: u64, object: u64) -> bool {
+fn is_another(reported: &mut [u64; REPORTED_MAX], places: (u64, u64), callers: u64, object: u64) -> bool {
     let (low, high) = (places.0.min(places.1), places.0.max(places.1));
-    if already_told(told, mix(low) ^ callers, mix(high) ^ object) {
+    if was_reported(reported, mix(low) ^ callers, mix(high) ^ object) {
         return false;
     }
-    (0..ALIKE_MAX).any(|number| !already_told(told, low ^ number << 56, high))
+    (0..ALIKE_MAX).any(|number| !was_reported(reported, low ^ number << 56, high))
 }
 
 /// Is this the first report of its kind at this place?
 pub fn is_first(pc: u64, what: u64) -> bool {
-    !already_told(&mut WORKSHOP.lock().told, pc, !what)
+    !was_reported(&mut WORKSHOP.lock().reported, pc, !what)
 }
 
-fn already_told(told: &mut [u64; TOLD_MAX], a: u64, b: u64) -> bool {
+fn was_reported(reported: &mut [u64; REPORTED_MAX], a: u64, b: u64) -> bool {
     let key = mix(mix(a.min(b)) ^ a.max(b)) | 1;
     let first = key as usize >> 20;
-    for step in 0..TOLD_MAX {
-        let place = &mut told[(first + step) % TOLD_MAX];
+    for step in 0..REPORTED_MAX {
+        let place = &mut reported[(first + step) % REPORTED_MAX];
         if *place == key {
             return true;
         }
@@ -295,12 +295,12 @@ impl Writer {
 
     /// The named threads and their ancestors.
     pub fn threads(&mut self, threads: &[u32]) {
-        let mut told = [u32::MAX; 16];
+        let mut reported = [u32::MAX; 16];
         let mut count = 0;
         for &thread in threads {
             let mut at = thread;
-            while at != u32::MAX && count < told.len() && !told[..count].contains(&at) {
-                told[count] = at;
+            while at != u32::MAX && count < reported.len() && !reported[..count].contains(&at) {
+                reported[count] = at;
                 count += 1;
                 let Some(info) = thread_table::find(at) else { break };
                 let name = |from: usize| {

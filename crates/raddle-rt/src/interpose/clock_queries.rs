@@ -17,12 +17,12 @@ fn queries(number: c_long, arguments: [usize; 6], room: Room) -> isize {
 }
 
 /// What a steered program is told instead of the time ([`steer::clock`]), in nanoseconds.
-fn told(clock: c_int) -> Option<u64> {
+fn given_time(clock: c_int) -> Option<u64> {
     (steer::clock::on() && steered().is_some()).then(|| steer::clock::look(clock))
 }
 
 pub(super) extern "C" fn clock_gettime(clock: usize, time: usize) -> isize {
-    if let Some(now) = told(clock as c_int) {
+    if let Some(now) = given_time(clock as c_int) {
         let told =
             libc::timespec { tv_sec: (now / 1_000_000_000) as i64, tv_nsec: (now % 1_000_000_000) as i64 };
         // SAFETY: the program passes room for a time.
@@ -33,7 +33,7 @@ pub(super) extern "C" fn clock_gettime(clock: usize, time: usize) -> isize {
 }
 
 pub(super) extern "C" fn gettimeofday(time: usize, zone: usize) -> isize {
-    if let Some(now) = told(libc::CLOCK_REALTIME).filter(|_| time != 0) {
+    if let Some(now) = given_time(libc::CLOCK_REALTIME).filter(|_| time != 0) {
         let told = libc::timeval {
             tv_sec: (now / 1_000_000_000) as i64,
             tv_usec: (now % 1_000_000_000 / 1000) as i64,
@@ -46,7 +46,7 @@ pub(super) extern "C" fn gettimeofday(time: usize, zone: usize) -> isize {
 }
 
 pub(super) extern "C" fn time(seconds: usize) -> isize {
-    if let Some(now) = told(libc::CLOCK_REALTIME) {
+    if let Some(now) = given_time(libc::CLOCK_REALTIME) {
         let now = (now / 1_000_000_000) as i64;
         if seconds != 0 {
             // SAFETY: the program passes room for a time.
@@ -72,6 +72,6 @@ pub(super) extern "C" fn getentropy(buffer: usize, bytes: usize) -> isize {
 
 pub(super) extern "C" fn getpid() -> isize {
     let pid = queries(libc::SYS_getpid, [0; 6], NOTHING);
-    super::signal::told_pid(pid);
+    super::signal::note_recorded_pid(pid);
     pid
 }

@@ -27,7 +27,6 @@ mod c {
         fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
         fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int;
         fn timerfd_settime(fd: c_int, flags: c_int, new: usize, old: usize) -> c_int;
-        fn sigqueue(process: c_int, signal: c_int, value: usize) -> c_int;
     }
 }
 
@@ -240,13 +239,6 @@ extern "C" fn do_timerfd_settime(fd: c_int, flags: c_int, new: usize, old: usize
     unsafe { c::timerfd_settime(fd, flags, new, old) }
 }
 
-extern "C" fn do_sigqueue(process: c_int, signal: c_int, value: usize) -> c_int {
-    channel::send(channel::SIGNALS);
-    channel::send(channel::of_signal(signal));
-    // SAFETY: as the program asks.
-    unsafe { c::sigqueue(process, signal, value) }
-}
-
 export_with_pc! {
     semop => do_semop;
     semtimedop => do_semtimedop;
@@ -261,5 +253,4 @@ export_with_pc! {
     fcntl => do_fcntl;
     fcntl64 => do_fcntl64;
     timerfd_settime => do_timerfd_settime;
-    sigqueue => do_sigqueue;
 }

@@ -58,11 +58,11 @@ pub fn step_with<T>(
     argument: u64,
     perform: impl FnOnce() -> T,
 ) -> T {
-    step_told(thread, pc, op, object, argument, Detail::NONE, perform)
+    step_with_detail(thread, pc, op, object, argument, Detail::NONE, perform)
 }
 
 /// As [`step_with`], with what an exhaustive search has to know about the operation.
-pub fn step_told<T>(
+pub fn step_with_detail<T>(
     thread: &Thread,
     pc: u64,
     op: SyncOp,

@@ -46,7 +46,7 @@ fn become_child() {
     let thread = thread::current();
     thread.access.enabled.set(0);
     crate::demo::stop();
-    super::alternate_stack::release(thread);
+    crate::thread::crash_stack::release(thread);
     run::detach();
     crate::arch::set_current(thread::idle());
     crate::segment::reset_after_fork();

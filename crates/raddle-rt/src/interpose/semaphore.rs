@@ -141,7 +141,7 @@ extern "C" fn post(s: *mut c_void) -> c_int {
     match thread::observed() {
         Some(thread) => {
             let pc = thread.caller_pc();
-            super::step_told(thread, pc, SyncOp::SemPost, s as usize, 0, detail_of(s), release)
+            super::step_with_detail(thread, pc, SyncOp::SemPost, s as usize, 0, detail_of(s), release)
         }
         None => release(),
     }

@@ -27,6 +27,8 @@ mod c {
         fn raise(signal: c_int) -> c_int;
         fn kill(process: libc::pid_t, signal: c_int) -> c_int;
         fn pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int;
+        fn sigqueue(process: libc::pid_t, signal: c_int, value: usize) -> c_int;
+        fn pthread_sigqueue(thread: libc::pthread_t, signal: c_int, value: usize) -> c_int;
         fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int;
         fn alarm(seconds: c_uint) -> c_uint;
     }
@@ -281,13 +283,6 @@ extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut
     result
 }
 
-/// # Safety
-/// As the C function `sigaction`, past the runtime's own.
-pub unsafe fn real_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    // SAFETY: by contract.
-    unsafe { c::sigaction(signal, new, old) }
-}
-
 /// After one of the old functions, which are not observed: the handler that it returns is the program's.
 fn after_old_call(signal: c_int, function: usize, before: usize) -> usize {
     if function == libc::SIG_DFL {
@@ -349,12 +344,12 @@ extern "C" fn do_raise(signal: c_int) -> c_int {
 }
 
 /// What a replay told the program when it asked for its own number.
-static TOLD_PID: AtomicI32 = AtomicI32::new(0);
+static RECORDED_PID: AtomicI32 = AtomicI32::new(0);
 
 /// In a replay the program knows itself by the number that it had in the recorded run.
-pub(super) fn told_pid(pid: isize) {
+pub(super) fn note_recorded_pid(pid: isize) {
     if demo::is_replay() && pid as u32 != crate::real::getpid() {
-        TOLD_PID.store(pid as i32, Ordering::Relaxed);
+        RECORDED_PID.store(pid as i32, Ordering::Relaxed);
     }
 }
 
@@ -365,7 +360,7 @@ fn addressee(process: libc::pid_t) -> Option<libc::pid_t> {
         return Some(process);
     }
     let own = crate::real::getpid() as libc::pid_t;
-    if process == own || process == TOLD_PID.load(Ordering::Relaxed) {
+    if process == own || process == RECORDED_PID.load(Ordering::Relaxed) {
         return Some(own);
     }
     is_child(process.unsigned_abs()).then_some(process)
@@ -396,10 +391,29 @@ extern "C" fn do_pthread_kill(thread: libc::pthread_t, signal: c_int) -> c_int {
     sent(unsafe { c::pthread_kill(thread, signal) })
 }
 
+extern "C" fn do_sigqueue(process: libc::pid_t, signal: c_int, value: usize) -> c_int {
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
+    sent(match addressee(process) {
+        // SAFETY: no pointers are passed.
+        Some(process) => unsafe { c::sigqueue(process, signal, value) },
+        None => 0,
+    })
+}
+
+extern "C" fn do_pthread_sigqueue(thread: libc::pthread_t, signal: c_int, value: usize) -> c_int {
+    channel::send(channel::SIGNALS);
+    channel::send(channel::of_signal(signal));
+    // SAFETY: as for `pthread_kill`.
+    sent(unsafe { c::pthread_sigqueue(thread, signal, value) })
+}
+
 export_with_pc! {
     raise => do_raise;
     kill => do_kill;
     pthread_kill => do_pthread_kill;
+    sigqueue => do_sigqueue;
+    pthread_sigqueue => do_pthread_sigqueue;
     sigaction => do_sigaction;
     setitimer => do_setitimer;
     alarm => do_alarm;

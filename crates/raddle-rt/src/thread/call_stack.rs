@@ -40,12 +40,12 @@ struct Mark {
     /// Below this, what the reader was told still stands.
     known: Cell<*mut Frame>,
     /// How deep the stack was when the reader was last told.
-    told: Cell<*mut Frame>,
+    shown: Cell<*mut Frame>,
 }
 
 impl Mark {
     const fn new() -> Mark {
-        Mark { known: Cell::new(core::ptr::null_mut()), told: Cell::new(core::ptr::null_mut()) }
+        Mark { known: Cell::new(core::ptr::null_mut()), shown: Cell::new(core::ptr::null_mut()) }
     }
 }
 
@@ -102,7 +102,7 @@ impl CallStack {
         self.low.set(base);
         for mark in &self.marks {
             mark.known.set(base);
-            mark.told.set(base);
+            mark.shown.set(base);
         }
         self.overflow.set(0);
         self.stale.set(false);
@@ -203,7 +203,7 @@ impl CallStack {
         let mark = &self.marks[reader as usize];
         let stands = self.low.get().min(mark.known.get());
         Changes {
-            cut_to: (stands < mark.told.get()).then(|| self.depth_of(stands)),
+            cut_to: (stands < mark.shown.get()).then(|| self.depth_of(stands)),
             first_new: self.depth_of(stands),
             depth: self.depth(),
         }
@@ -211,7 +211,7 @@ impl CallStack {
 
     /// The reader has been told everything.
     #[inline]
-    pub fn told(&self, reader: Reader) {
+    pub fn catch_up(&self, reader: Reader) {
         let (low, top) = (self.low.get(), self.top.get());
         let other = &self.marks[READERS - 1 - reader as usize];
         if low < other.known.get() {
@@ -219,7 +219,7 @@ impl CallStack {
         }
         let mark = &self.marks[reader as usize];
         mark.known.set(top);
-        mark.told.set(top);
+        mark.shown.set(top);
         self.low.set(top);
     }
 

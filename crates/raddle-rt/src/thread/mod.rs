@@ -9,6 +9,7 @@
 pub mod access;
 pub mod call_stack;
 pub mod cancellation;
+pub mod crash_stack;
 pub mod detection;
 pub mod dying;
 pub mod home;

@@ -93,7 +93,6 @@ pub struct Ending {
     pub cut: Option<String>,
     pub threads: u32,
     pub images: u32,
-    pub lost_accesses: u64,
     pub messages_dropped: u32,
     /// Records of events that the file should hold.
     pub events: u64,

@@ -5,7 +5,9 @@
 //! Where the file system cannot allocate ahead, the file is shortened to its last complete chunk instead. A limit on the size of
 //! files (`ulimit -f`) leaves the same room, because allocating behind the end of a file does not ask about it.
 
-use super::chunk::{ChunkHeader, ChunkKind, FORMAT_VERSION, MAGIC, NO_SEQUENCE, PREAMBLE_BYTES};
+use super::chunk::{
+    CHUNK_RECORDS_MAX, ChunkHeader, ChunkKind, FORMAT_VERSION, MAGIC, NO_SEQUENCE, PREAMBLE_BYTES,
+};
 use super::codec::{Encoder, Seen};
 use super::meta::{Ending, ModuleMeta, ThreadMeta, TraceInfo};
 use crate::region::Message;
@@ -140,6 +142,9 @@ impl TraceWriter {
     }
 
     fn chunk(&mut self, header: &ChunkHeader, payload: &[u8]) -> io::Result<()> {
+        // What a reader finds out about a damaged file, and what nobody else can be blamed for here.
+        assert_eq!(header.stored_bytes as usize, payload.len(), "a chunk says how long it is");
+        assert!(header.events <= header.records && header.records <= CHUNK_RECORDS_MAX, "its counts fit");
         let mut bytes = Vec::with_capacity(size_of_val(&header.to_bytes()) + payload.len());
         bytes.extend_from_slice(&header.to_bytes());
         bytes.extend_from_slice(payload);

@@ -1,6 +1,6 @@
 //! Steps: visible operations as schedules name and number them, with the rule and the order that they take from the table.
 
-use super::{Demand, Order, Outcome, SyncOp};
+use super::{Demand, Effect, Order, Outcome, SyncOp};
 use crate::record::lock;
 
 macro_rules! steps {
@@ -85,9 +85,9 @@ steps! {
     Handler HANDLER = 33 "handler";
 }
 
-/// The demand of each kind of step: that of the operation which it is when it succeeds.
-const DEMANDS: [Demand; StepKind::WORDS.len()] = {
-    let mut demands = [Demand::Nothing; StepKind::WORDS.len()];
+/// The line of the table that each kind of step is when it succeeds. Accesses, fences, system calls and handlers are no lines.
+const LINES: [Option<SyncOp>; StepKind::WORDS.len()] = {
+    let mut lines = [None; StepKind::WORDS.len()];
     let mut at = 0;
     while at < SyncOp::ALL.len() {
         let op = SyncOp::ALL[at];
@@ -96,41 +96,34 @@ const DEMANDS: [Demand; StepKind::WORDS.len()] = {
         let mut which = 0;
         while which < kinds.len() {
             if let (Some(kind), Outcome::Done) = (kinds[which], op.outcome()) {
-                demands[kind as usize] = op.effect().demand();
+                lines[kind as usize] = Some(op);
             }
             which += 1;
         }
         at += 1;
     }
-    demands
-};
-
-const ORDERS: [Order; StepKind::WORDS.len()] = {
-    let mut orders = [Order::None; StepKind::WORDS.len()];
-    let mut at = 0;
-    while at < SyncOp::ALL.len() {
-        let op = SyncOp::ALL[at];
-        let kinds = [op.step(0), op.step(lock::WAIT)];
-        let mut which = 0;
-        while which < kinds.len() {
-            if let (Some(kind), Outcome::Done) = (kinds[which], op.outcome()) {
-                orders[kind as usize] = op.order();
-            }
-            which += 1;
-        }
-        at += 1;
-    }
-    orders
+    lines
 };
 
 impl StepKind {
+    /// What a step of this kind does to its object, where the table says it.
+    pub const fn effect(self) -> Effect {
+        match LINES[self as usize] {
+            Some(op) => op.effect(),
+            None => Effect::Nothing,
+        }
+    }
+
     /// When a step of this kind can be taken. Atomics and system calls are decided elsewhere.
     pub const fn demand(self) -> Demand {
-        DEMANDS[self as usize]
+        self.effect().demand()
     }
 
     /// What a step of this kind passes on. Atomics say so by their memory order.
     pub const fn order(self) -> Order {
-        ORDERS[self as usize]
+        match LINES[self as usize] {
+            Some(op) => op.order(),
+            None => Order::None,
+        }
     }
 }

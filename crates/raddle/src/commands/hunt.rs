@@ -1,5 +1,8 @@
 //! `raddle hunt`: the main job, as a pipeline. Each step is somebody else's work: record, predict, confirm, report.
 
+// A match over operations names them or their kinds, so that a new line of the table stops the compiler where it matters.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::record::{What, sentence, show_messages};
 use super::{Ctx, Exit, StatusArgs, show_standing};
 use crate::detector_options::DetectorOptions;

@@ -229,7 +229,6 @@ fn json(recording: &Recording) -> String {
         "events": summary.ending.events,
         "threads": summary.ending.threads,
         "bytes": summary.written.bytes,
-        "lost_accesses": summary.ending.lost_accesses,
         "cut": summary.ending.cut,
         "exit_status": recording.status.code(),
         "signal": recording.status.signal(),

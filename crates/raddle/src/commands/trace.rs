@@ -233,9 +233,6 @@ fn print_info(info: &Info) {
     for module in &info.modules {
         println!("  {module}");
     }
-    if info.lost_accesses > 0 {
-        println!("lost       {} accesses were not recorded because a limit was reached", info.lost_accesses);
-    }
     if info.damaged_events > 0 {
         println!("damaged    {} events were incomplete and left out", info.damaged_events);
     }

@@ -9,6 +9,9 @@
 //!
 //! Another order that the program survives is no finding: programs may do that.
 
+// A match over operations names them or their kinds, so that a new line of the table stops the compiler where it matters.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::{Hunt, Witnessed};
 use crate::commands::Ctx;
 use crate::interrupt;

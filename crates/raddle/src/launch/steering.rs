@@ -507,6 +507,14 @@ pub fn blob(schedule: &Schedule, payload: &[u8]) -> Result<Vec<u8>, Refusal> {
         let (module, offset) = place(schedule.name(site))?;
         words.extend([offset, module]);
     }
+    // The sum by which the runtime finds its way through the words.
+    let expected = step::HEAD_WORDS
+        + threads.len()
+        + schedule.steps.len()
+        + schedule.stops.len() * step::STOP_WORDS
+        + schedule.blocks.len()
+        + sites.len() * step::SITE_WORDS;
+    assert_eq!(words.len(), expected, "the head of a schedule's binary form counts its words");
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.extend(payload);
     bytes.resize(bytes.len().next_multiple_of(8), 0);
