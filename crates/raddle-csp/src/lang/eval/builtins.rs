@@ -77,7 +77,13 @@ impl Evaluator {
     pub(super) fn builtin(&mut self, builtin: Builtin, args: &[Value], span: Span) -> Result<Value> {
         let value = match (builtin, args) {
             // Their meaning is not published precisely enough; what does not need them is not concerned.
-            (Builtin::WeakBuffer | Builtin::FailureWatchdog | Builtin::TraceWatchdog, _) => {
+            (
+                Builtin::WeakBuffer
+                | Builtin::FailureWatchdog
+                | Builtin::TraceWatchdog
+                | Builtin::LazyCompile,
+                _,
+            ) => {
                 return Err(Fault::new(span, format!("`{}` is not supported", builtin.name()))
                     .note("assertions that do not need it are answered"));
             }

@@ -122,6 +122,10 @@ impl Checker<'_> {
             Decl::Subtype { variants, .. } => self.subtype(id, &variants),
             Decl::Nametype { set, .. } => {
                 let parts = self.field_list(set);
+                // A type has complete values (libcspm's test `nametypes1`).
+                for &part in &parts {
+                    self.require(self.ast.span(set), Class::Complete, part);
+                }
                 let element = self.unifier.table.dot(&parts);
                 let found = self.add(Type::Set(element));
                 let ty = self.type_of(id, 0);

@@ -112,6 +112,24 @@ fn inputs_and_fields_lack_nothing() {
     ]);
 }
 
+/// `nametypes1`: a type has complete values.
+#[test]
+fn nametypes_lack_nothing() {
+    refused(
+        &[
+            "datatype A = L\ndatatype B = M.A\ndatatype D = K.B.A\nnametype E = {K.M.d | d <- A}",
+            "channel c : Bool\nnametype N = {c}",
+            "datatype B = M.Bool\nnametype N = {0}.{M}",
+        ],
+        "lacks fields",
+    );
+    accepted(&[
+        "datatype A = L\ndatatype B = M.A\ndatatype D = K.B.A\nnametype E = {K.M.d.d | d <- A}",
+        "nametype N = {}",
+        "channel c : Bool\nnametype N = {c.true}.Bool",
+    ]);
+}
+
 /// `polymorphic_let`, `polymorphic_lets_2`.
 #[test]
 fn definitions_in_let_have_one_type_unless_they_declare_more() {
