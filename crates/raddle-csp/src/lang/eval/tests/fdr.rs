@@ -98,7 +98,7 @@ fn begun_constructors_stay_in_the_set_of_their_field() {
 fn dots_outside_of_their_declaration_are_errors() {
     check(
         "channel c : {0..1}\nchannel d : {0..1}.Bool\nchannel i : Int.{0}\ndatatype Z = A.{0..2}.{0..2}\ndatatype Y = X.{A.0.1, A.1.0}\nchannel e : Y.Bool\nchannel t : {x.y | x <- {0,1}, y <- {2,3}}\nin(ch, v) = ch.v",
-        "{| c.2 |} == {| c.2 |}\nmember(c.2, Events)\n{c.x | x <- {0..5}}\n{| d.7 |}\n{| d.1 |}\n{| i.7 |}\ni.7.1\nA.3\n{| e.X.A.2 |}\n{| e.X.A.0 |}\n{| e.X.A.0.0 |}\n{| t.2 |}\n{| t.0 |}\nin(c, 1)\nin(c, 2)",
+        "{| c.2 |} == {| c.2 |}\nmember(c.2, Events)\n{c.x | x <- {0..5}}\n{| d.7 |}\n{| d.1 |}\n{| i.7 |}\ni.7.1\nA.3\n{| e.X.A.2 |}\n{| e.X.A.0 |}\n{| e.X.A.0.0 |}\n{| t.2 |}\n{| t.0 |}\nin(c, 1)\nin(c, 2)\nextensions(c.1)\nproductions(c.1)",
         expect![[r#"
             error: `c.2` is not an event
              --> <expression>:1:4
@@ -223,6 +223,14 @@ fn dots_outside_of_their_declaration_are_errors() {
               |             ^^^^
               |
               = note: 2 is not among the values declared for field 1 of `c`
+            error: `c.1` has all its fields
+             --> <expression>:1:1
+              |
+            1 | extensions(c.1)
+              | ^^^^^^^^^^^^^^^
+              |
+              = note: `extensions` lists what a value lacks; `productions` lists whole values
+            {c.1} :: {Event}
         "#]],
     );
 }
