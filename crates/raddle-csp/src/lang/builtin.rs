@@ -113,6 +113,7 @@ builtins! {
     Explicate "explicate" Transparent "(Proc) -> Proc",
     LazyEnumerate "lazyenumerate" Transparent "(Proc) -> Proc",
     LazyNorm "lazynorm" Transparent "(Proc) -> Proc",
+    LazyCompile "lazy_compile" Transparent "(Proc, {Event}) -> Proc",
 
     ModelCompress "model_compress" Transparent "(Proc) -> Proc",
 

@@ -77,7 +77,13 @@ impl Evaluator {
     pub(super) fn builtin(&mut self, builtin: Builtin, args: &[Value], span: Span) -> Result<Value> {
         let value = match (builtin, args) {
             // Their meaning is not published precisely enough; what does not need them is not concerned.
-            (Builtin::WeakBuffer | Builtin::FailureWatchdog | Builtin::TraceWatchdog, _) => {
+            (
+                Builtin::WeakBuffer
+                | Builtin::FailureWatchdog
+                | Builtin::TraceWatchdog
+                | Builtin::LazyCompile,
+                _,
+            ) => {
                 return Err(Fault::new(span, format!("`{}` is not supported", builtin.name()))
                     .note("assertions that do not need it are answered"));
             }
@@ -184,6 +190,12 @@ impl Evaluator {
                 Value::Set(self.all_maps(keys, values, span)?)
             }
 
+            // libcspm's type checker refuses it (test `extensions_empty_dot_list`).
+            (Builtin::Extensions, [value]) if self.is_complete(value) => {
+                let shown = self.show_short(value);
+                return Err(Fault::new(span, format!("`{shown}` has all its fields"))
+                    .note("`extensions` lists what a value lacks; `productions` lists whole values"));
+            }
             (Builtin::Extensions, [value]) => Value::Set(Set::of(self.extensions(value, span)?)),
             (Builtin::Productions, [value]) => Value::Set(Set::of(self.completions(value, span)?)),
             (Builtin::Error, [message]) => {

@@ -374,44 +374,96 @@ impl Evaluator {
         Ok(out)
     }
 
-    /// Which field of a complete constructor or channel is none of the values declared for it, in words.
+    /// Which field that a constructor or channel has so far is none of the values declared for it, in words.
     fn misfit(&mut self, con: VarId, fields: &[Value], span: Span) -> Result<Option<String>> {
         let sets = self.fields_of(con, span)?;
         let widths = self.program.types.fields.get(&con).cloned().unwrap_or_default();
         let mut start = 0;
         for (i, (set, width)) in sets.iter().zip(widths).enumerate() {
-            let field = Value::dotted(fields[start..start + width].to_vec());
+            let given = &fields[start.min(fields.len())..(start + width).min(fields.len())];
             start += width;
-            if !self.member(&field, set, span)? {
+            let fits = match given.last() {
+                None => break,
+                Some(last) if given.len() == width && self.is_complete(last) => {
+                    self.member(&Value::dotted(given.to_vec()), set, span)?
+                }
+                Some(_) => self.may_become_member(given, set, span)?,
+            };
+            if !fits {
                 let path = &self.program.resolved.var(con).path;
-                let shown = self.show_short(&field);
-                return Ok(Some(format!(
-                    "{shown} is not among the values declared for field {} of `{path}`",
-                    i + 1
-                )));
+                let shown = self.show_short(&Value::dotted(given.to_vec()));
+                let number = i + 1;
+                let what = if given.len() == width && given.last().is_some_and(|v| self.is_complete(v)) {
+                    format!("is not among the values declared for field {number} of `{path}`")
+                } else {
+                    format!("begins none of the values declared for field {number} of `{path}`")
+                };
+                return Ok(Some(format!("{shown} {what}")));
             }
         }
         Ok(None)
     }
 
-    /// A dot as it was written: a constructor that is complete now has fields as they were declared.
+    /// Whether a set has a value that begins with these, the last of which may lack fields.
+    fn may_become_member(&mut self, given: &[Value], set: &Set, span: Span) -> Result<bool> {
+        let Some((last, front)) = given.split_last() else { return Ok(true) };
+        let begun = !self.is_complete(last);
+        // What a begun constructor has was compared with its own declaration when it was dotted on.
+        if begun && front.is_empty() && !self.restricts(set, last, span)? {
+            return Ok(true);
+        }
+        let Set::List(list) = set else { return Ok(true) };
+        Ok(list.items.iter().any(|value| {
+            let rest = value.parts().strip_prefix(front).and_then(<[Value]>::first);
+            rest.is_some_and(|next| if begun { self.begins(last, next) } else { next == last })
+        }))
+    }
+
+    /// A dot as it was written: the fields that a constructor or channel has so far are as they were declared. libcspm
+    /// compares them when they are dotted on (`checkIsValidForField` in `CSPM.Evaluator.Dot`; tests `datatype_alphabets`,
+    /// `channel_alphabets`, `outside_event_set`).
     pub(super) fn checked(&mut self, value: Value, span: Span) -> Result<Value> {
-        let parts = value.parts();
-        let Some(last @ Value::Data(con, fields)) = parts.last() else { return Ok(value) };
+        let Some(last) = value.parts().last().cloned() else { return Ok(value) };
+        self.check_fields(&last, &last, span)?;
+        Ok(value)
+    }
+
+    /// Looks at the fields of `part`, which is `whole` or a begun value at its end.
+    fn check_fields(&mut self, whole: &Value, part: &Value, span: Span) -> Result<()> {
+        let Value::Data(con, fields) = part else { return Ok(()) };
         let con = *con;
-        let is_constructor = matches!(self.program.resolved.var(con).kind, VarKind::Constructor(..));
         // A declaration whose fields are written with the constructor itself cannot be asked about it.
-        if !is_constructor || !self.is_complete(last) || self.declaring.contains(&con) {
-            return Ok(value);
+        if fields.items.is_empty() || self.declaring.contains(&con) || self.events.contains_key(part) {
+            return Ok(());
         }
         self.declaring.push(con);
         let misfit = self.misfit(con, &fields.items, span);
         self.declaring.pop();
-        let Some(note) = misfit? else { return Ok(value) };
-        let home = self.program.resolved.var(con).span;
-        let data_type =
-            Fault::new(span, format!("`{}` is not a value of its datatype", self.show_short(last)));
-        Err(data_type.note(note).also(home, "the constructor is declared here"))
+        if let Some(note) = misfit? {
+            let resolved = &self.program.resolved;
+            let channel = |con: VarId| matches!(resolved.var(con).kind, VarKind::Channel(..));
+            let (home, declared) = (
+                resolved.var(con).span,
+                if channel(con) {
+                    "the channel is declared here"
+                } else {
+                    "the constructor is declared here"
+                },
+            );
+            let event = matches!(whole, Value::Data(outer, _) if channel(*outer));
+            let shown = self.show_short(whole);
+            let message = match (event, self.is_complete(whole)) {
+                (true, true) => format!("`{shown}` is not an event"),
+                (true, false) => format!("no event begins with `{shown}`"),
+                (false, true) => format!("`{shown}` is not a value of its datatype"),
+                (false, false) => format!("no value of its datatype begins with `{shown}`"),
+            };
+            return Err(Fault::new(span, message).note(note).also(home, declared));
+        }
+        match fields.items.last() {
+            Some(begun) if !self.is_complete(begun) => self.check_fields(whole, begun, span),
+            _ => Ok(()),
+        }
     }
 
     // ---- events

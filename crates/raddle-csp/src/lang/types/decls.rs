@@ -18,6 +18,11 @@ impl Checker<'_> {
     }
 
     fn component(&mut self, decls: &[DeclId], scope: Scope) {
+        // What a constructor or channel takes has to be known where it is dotted, also in the sets that its own fields are
+        // taken from (libcspm's test `solvable_infinite_types`).
+        let mut decls = decls.to_vec();
+        decls.sort_by_key(|&id| !matches!(self.ast.decl(id), Decl::Datatype { .. } | Decl::Channel { .. }));
+        let decls = &decls[..];
         // Without a level of its own a definition has no variables to generalise (libcspm's test `polymorphic_let`).
         let own_level = u32::from(scope == Scope::Script || self.signed(decls));
         self.level += own_level;
@@ -122,6 +127,10 @@ impl Checker<'_> {
             Decl::Subtype { variants, .. } => self.subtype(id, &variants),
             Decl::Nametype { set, .. } => {
                 let parts = self.field_list(set);
+                // A type has complete values (libcspm's test `nametypes1`).
+                for &part in &parts {
+                    self.require(self.ast.span(set), Class::Complete, part);
+                }
                 let element = self.unifier.table.dot(&parts);
                 let found = self.add(Type::Set(element));
                 let ty = self.type_of(id, 0);

@@ -92,6 +92,149 @@ fn begun_constructors_stay_in_the_set_of_their_field() {
     );
 }
 
+/// `checkIsValidForField` in libcspm's `CSPM.Evaluator.Dot`, tests `channel_alphabets`, `outside_event_set`,
+/// `datatype_alphabets`: a field is compared with its declaration as soon as it is there, of channels as of constructors.
+#[test]
+fn dots_outside_of_their_declaration_are_errors() {
+    check(
+        "channel c : {0..1}\nchannel d : {0..1}.Bool\nchannel i : Int.{0}\ndatatype Z = A.{0..2}.{0..2}\ndatatype Y = X.{A.0.1, A.1.0}\nchannel e : Y.Bool\nchannel t : {x.y | x <- {0,1}, y <- {2,3}}\nin(ch, v) = ch.v",
+        "{| c.2 |} == {| c.2 |}\nmember(c.2, Events)\n{c.x | x <- {0..5}}\n{| d.7 |}\n{| d.1 |}\n{| i.7 |}\ni.7.1\nA.3\n{| e.X.A.2 |}\n{| e.X.A.0 |}\n{| e.X.A.0.0 |}\n{| t.2 |}\n{| t.0 |}\nin(c, 1)\nin(c, 2)\nextensions(c.1)\nproductions(c.1)",
+        expect![[r#"
+            error: `c.2` is not an event
+             --> <expression>:1:4
+              |
+            1 | {| c.2 |} == {| c.2 |}
+              |    ^^^
+              |
+             ::: test.csp:1:9
+              |
+            1 | channel c : {0..1}
+              |         - the channel is declared here
+              |
+              = note: 2 is not among the values declared for field 1 of `c`
+            error: `c.2` is not an event
+             --> <expression>:1:8
+              |
+            1 | member(c.2, Events)
+              |        ^^^
+              |
+             ::: test.csp:1:9
+              |
+            1 | channel c : {0..1}
+              |         - the channel is declared here
+              |
+              = note: 2 is not among the values declared for field 1 of `c`
+            error: `c.2` is not an event
+             --> <expression>:1:2
+              |
+            1 | {c.x | x <- {0..5}}
+              |  ^^^
+              |
+             ::: test.csp:1:9
+              |
+            1 | channel c : {0..1}
+              |         - the channel is declared here
+              |
+              = note: 2 is not among the values declared for field 1 of `c`
+            error: no event begins with `d.7`
+             --> <expression>:1:4
+              |
+            1 | {| d.7 |}
+              |    ^^^
+              |
+             ::: test.csp:2:9
+              |
+            2 | channel d : {0..1}.Bool
+              |         - the channel is declared here
+              |
+              = note: 7 is not among the values declared for field 1 of `d`
+            {d.1.false, d.1.true} :: {Event}
+            {i.7.0} :: {Event}
+            error: `i.7.1` is not an event
+             --> <expression>:1:1
+              |
+            1 | i.7.1
+              | ^^^^^
+              |
+             ::: test.csp:3:9
+              |
+            3 | channel i : Int.{0}
+              |         - the channel is declared here
+              |
+              = note: 1 is not among the values declared for field 2 of `i`
+            error: no value of its datatype begins with `A.3`
+             --> <expression>:1:1
+              |
+            1 | A.3
+              | ^^^
+              |
+             ::: test.csp:4:14
+              |
+            4 | datatype Z = A.{0..2}.{0..2}
+              |              - the constructor is declared here
+              |
+              = note: 3 is not among the values declared for field 1 of `A`
+            error: no value of its datatype begins with `X.A.2`
+             --> <expression>:1:6
+              |
+            1 | {| e.X.A.2 |}
+              |      ^^^^^
+              |
+             ::: test.csp:5:14
+              |
+            5 | datatype Y = X.{A.0.1, A.1.0}
+              |              - the constructor is declared here
+              |
+              = note: A.2 begins none of the values declared for field 1 of `X`
+            {e.X.A.0.1.false, e.X.A.0.1.true} :: {Event}
+            error: `X.A.0.0` is not a value of its datatype
+             --> <expression>:1:6
+              |
+            1 | {| e.X.A.0.0 |}
+              |      ^^^^^^^
+              |
+             ::: test.csp:5:14
+              |
+            5 | datatype Y = X.{A.0.1, A.1.0}
+              |              - the constructor is declared here
+              |
+              = note: A.0.0 is not among the values declared for field 1 of `X`
+            error: no event begins with `t.2`
+             --> <expression>:1:4
+              |
+            1 | {| t.2 |}
+              |    ^^^
+              |
+             ::: test.csp:7:9
+              |
+            7 | channel t : {x.y | x <- {0,1}, y <- {2,3}}
+              |         - the channel is declared here
+              |
+              = note: 2 begins none of the values declared for field 1 of `t`
+            {t.0.2, t.0.3} :: {Event}
+            c.1 :: Event
+            error: `c.2` is not an event
+             --> test.csp:8:13
+              |
+            1 | channel c : {0..1}
+              |         - the channel is declared here
+            ...
+            8 | in(ch, v) = ch.v
+              |             ^^^^
+              |
+              = note: 2 is not among the values declared for field 1 of `c`
+            error: `c.1` has all its fields
+             --> <expression>:1:1
+              |
+            1 | extensions(c.1)
+              | ^^^^^^^^^^^^^^^
+              |
+              = note: `extensions` lists what a value lacks; `productions` lists whole values
+            {c.1} :: {Event}
+        "#]],
+    );
+}
+
 /// libcspm, `CSPM.Evaluator.Expr`, `maybeTSTOP`: a parallel of nothing in a timed section is `STOP` that lets time pass.
 #[test]
 fn timed_parallels_of_nothing_do_not_terminate() {

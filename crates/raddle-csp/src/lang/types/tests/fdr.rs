@@ -112,6 +112,36 @@ fn inputs_and_fields_lack_nothing() {
     ]);
 }
 
+/// `solvable_infinite_types`: a datatype's fields may be taken from a set of its own values, and a channel's from a set
+/// that is made with the channel.
+#[test]
+fn fields_come_from_sets_of_the_values_they_are_part_of() {
+    accepted(&[
+        "s = {G, Q.<G>.G}\ndatatype F = Q.Seq(F).s | R.s | G\nfirst(0, m) = head(m)\nfirst(i, m) = first(i - 1, tail(m))\nt(x) = {Q.m.G, first(0, m) | Q.m._ <- x}",
+        "s = {b, A.b}\nb = B\ndatatype D = A.s | B",
+        "P = a.B -> STOP\nchannel a : F\nF = {x | x <- {B, A.B}, member(x, E)}\nE = {B}\ndatatype D = A.F | B",
+    ]);
+    refused(&["s = {G, Q.0}\ndatatype F = Q.s | G"], "expected the type");
+}
+
+/// `nametypes1`: a type has complete values.
+#[test]
+fn nametypes_lack_nothing() {
+    refused(
+        &[
+            "datatype A = L\ndatatype B = M.A\ndatatype D = K.B.A\nnametype E = {K.M.d | d <- A}",
+            "channel c : Bool\nnametype N = {c}",
+            "datatype B = M.Bool\nnametype N = {0}.{M}",
+        ],
+        "lacks fields",
+    );
+    accepted(&[
+        "datatype A = L\ndatatype B = M.A\ndatatype D = K.B.A\nnametype E = {K.M.d.d | d <- A}",
+        "nametype N = {}",
+        "channel c : Bool\nnametype N = {c.true}.Bool",
+    ]);
+}
+
 /// `polymorphic_let`, `polymorphic_lets_2`.
 #[test]
 fn definitions_in_let_have_one_type_unless_they_declare_more() {
