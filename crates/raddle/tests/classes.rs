@@ -140,6 +140,25 @@ fn order_violation() {
     }
 }
 
+/// Contracts name functions of the program, and a misspelt one is told.
+#[test]
+fn contract_violation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("map.contract");
+    std::fs::write(&file, "map_contains map_get <- map_remove\n").unwrap();
+    let contracts = format!("--contracts={}", file.display());
+    for detector in ["contracts", "contracts-lockset"] {
+        check("contract", &["--with", detector, &contracts], "contract-violation", "suspected");
+    }
+    std::fs::write(&file, "map_contains map_gett <- map_remove\n").unwrap();
+    let trace = folder.path().join("trace");
+    record("contract", &[], &trace);
+    let output = run(raddle().args(["detect", "--with", "contracts", &contracts]).arg(&trace));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("names the call `map_gett`, and no function of the trace is called so"), "{told}");
+    assert!(!told.contains("names the call `map_get`"), "{told}");
+}
+
 #[test]
 fn missed_signal() {
     check("missed_signal", &["--with", "missedsignal"], "missed-signal", "suspected");
