@@ -341,7 +341,12 @@ impl CallSequences {
         let (lock, read, taken) = match step.sync {
             Sync::Acquire { lock, read } => (lock, read, true),
             Sync::Release { lock, read } => (lock, read, false),
-            _ => return,
+            Sync::None
+            | Sync::Fork(_)
+            | Sync::Join(_)
+            | Sync::Receive(_)
+            | Sync::Send(_)
+            | Sync::Exchange(_) => return,
         };
         let thread = step.thread().index();
         if self.taken.len() <= thread {

@@ -14,7 +14,9 @@
 
 use crate::race::Site;
 use crate::step::Step;
-use raddle_trace::{ContextIx, Event, EventSource, LocationIx, Op, Tables, TextIx, ThreadIx, TraceError};
+use raddle_trace::{
+    ContextIx, Event, EventSource, LocationIx, Op, Tables, TextIx, ThreadIx, TraceError, ops_beside,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -308,7 +310,7 @@ impl Texts {
     pub fn learn(&mut self, tables: &Tables, events: &[Event]) {
         let texts = events.iter().filter_map(|event| match event.op {
             Op::Custom { name, .. } => Some(name),
-            _ => None,
+            Op::Acquire { .. } | Op::Release { .. } | Op::BenignRace { .. } | ops_beside!(Annotated) => None,
         });
         let Some(last) = texts.max() else { return };
         while self.0.len() <= last.index() {

@@ -180,6 +180,30 @@ mod tests {
         assert_eq!(written, file);
     }
 
+    /// Whatever is written, the reader ends in contracts or in an error; what it accepts is the same when it is written and read again.
+    #[test]
+    fn any_text_is_read_or_refused() {
+        let mut rng = raddle_trace::generate::Rng::new(23);
+        let pieces = [
+            "a", "get", "(", ")", ",", "_", "X", " ", "<-", "|", "#", "\n", "\t", "é", "::~x.", "((", "<",
+            "-",
+        ];
+        let mut accepted = 0;
+        for _ in 0..20_000 {
+            let count = 1 + rng.below(12);
+            let text: String = (0..count).map(|_| pieces[rng.below(pieces.len() as u32) as usize]).collect();
+            let Ok(contracts) = parse(&text) else { continue };
+            let written: String = contracts.iter().map(|contract| format!("{contract}\n")).collect();
+            let again = parse(&written).unwrap_or_else(|error| panic!("{error}: {text:?} as {written:?}"));
+            let same = |contracts: &[Contract]| -> Vec<_> {
+                contracts.iter().map(|c| (c.target.clone(), c.spoilers.clone())).collect()
+            };
+            assert_eq!(same(&again), same(&contracts), "{text:?} as {written:?}");
+            accepted += contracts.len();
+        }
+        assert!(accepted > 500, "{accepted}");
+    }
+
     #[test]
     fn broken_contracts_are_named_by_line_and_column() {
         let error = |text: &str| parse(text).unwrap_err().to_string();

@@ -117,6 +117,43 @@ fn deadlock() {
     check_replay("deadlock", "spd");
 }
 
+/// A worker that joins itself: the C library refuses it, so the recorded run ends well.
+const JOINS_ITSELF: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t worker;
+static void *work(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&m);
+    pthread_t own = worker;
+    pthread_mutex_unlock(&m);
+    pthread_join(own, NULL);
+    return NULL;
+}
+int main(void) {
+    pthread_mutex_lock(&m);
+    pthread_create(&worker, NULL, work, NULL);
+    pthread_mutex_unlock(&m);
+    pthread_join(worker, NULL);
+    puts("1");
+    return 0;
+}
+"#;
+
+#[test]
+fn a_join_of_oneself_is_a_deadlock() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, trace, store] = ["self.c", "trace", "store"].map(|name| folder.path().join(name));
+    std::fs::write(&source, JOINS_ITSELF).unwrap();
+    succeed(patient(&["-q", "record", "--cflags", &cflags(), "-o"]).arg(&trace).arg(&source));
+    assert_eq!(detect(&trace, &["--with", "waitfor"]), [("deadlock".to_owned(), "observed".to_owned())]);
+    let mut command = patient(&["-q", "hunt", "--json", "--cflags", &cflags(), "--keep"]);
+    let found = findings_of(&run(command.arg(&store).arg(&source)));
+    let kinds: Vec<_> = found.iter().map(|finding| (&finding["kind"], &finding["grade"])).collect();
+    assert_eq!(kinds, [(&"deadlock".into(), &"confirmed".into())], "{found:?}");
+}
+
 #[test]
 fn order_violation() {
     let folder = tempfile::tempdir().unwrap();
