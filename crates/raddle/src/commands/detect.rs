@@ -199,8 +199,8 @@ fn about_calls(contracts: &[Contract], calls: &CallPlaces) -> Vec<String> {
             }
             if is_known {
                 notes.push(format!(
-                    "the contract in line {line} has {parameters} parameters for `{name}`, whose calls carry {values} values \
-                     in the trace; the others match any (aspects record arguments: docs/aspects.md)"
+                    "the contract in line {line} asks for more values of `{name}` ({parameters}) than its calls carry in the trace \
+                     ({values}); the others match any (aspects record arguments: docs/aspects.md)"
                 ));
                 continue;
             }
