@@ -5,7 +5,7 @@ use crate::report::{Holding, Part, PartAction, Remark, Report, Subject};
 use crate::step::Names;
 use raddle_findings::finding::Creation;
 use raddle_findings::naming::Namer;
-use raddle_findings::{self as findings, Action, Finding, HeldLock, Object, Party, What};
+use raddle_findings::{self as findings, Action, Finding, HeldLock, Object, Party, Place, What};
 use raddle_trace::{Addr, Op, Tables, ThreadIx};
 
 /// Names all that one report is about.
@@ -108,6 +108,10 @@ impl Builder<'_> {
         }
         match self.names.object(subject) {
             (_, What::Memory) => self.namer.memory(self.tables, address),
+            (thread, What::Thread) => {
+                let thread = self.namer.thread(self.tables, ThreadIx(thread.0 as u32));
+                Object { name: None, what: What::Thread, place: Place::Thread { thread } }
+            }
             (object, what) => self.namer.object(self.tables, object, what),
         }
     }

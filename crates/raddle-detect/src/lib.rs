@@ -9,7 +9,11 @@
 
 pub mod allocations;
 pub mod builder;
+pub mod call_sequences;
+pub mod calls;
 pub mod clock;
+pub mod contract;
+pub mod contract_inference;
 pub mod coverage;
 pub mod detector;
 pub mod detectors;

@@ -1,9 +1,12 @@
 //! The table of detectors: what each is called, finds, and promises, and how it is made.
 
+use crate::calls::CallPlaces;
+use crate::contract::Contract;
 use crate::detector::Detector;
 use crate::detectors::*;
 use crate::region::Regions;
 use raddle_findings::{Basis, Fidelity, Grade};
+use std::sync::Arc;
 
 /// What a detector promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +154,7 @@ pub const ENTRIES: &[Entry] = &[
         "non-progress, livelock, starvation beyond a bound",
     ),
     entry("contracts", "contracts", Rule, Imprecise, "call sequences that must be atomic (Dias et al. 2017)"),
+    entry("contracts-lockset", "contracts", Rule, Imprecise, "the same by the locks held around them"),
 ];
 
 pub fn find(name: &str) -> Option<&'static Entry> {
@@ -187,7 +191,9 @@ pub struct Settings {
     /// What good runs taught.
     pub avio: Option<avio::AvioFacts>,
     pub order: Option<order::OrderFacts>,
-    pub contracts: Vec<contracts::Contract>,
+    pub contracts: Vec<Contract>,
+    /// Where the trace has the calls that contracts name.
+    pub calls: Arc<CallPlaces>,
     pub atomic_sets: atomicsets::AtomicSets,
     pub steps_bound: Option<u64>,
     pub turns_bound: Option<u64>,
@@ -232,7 +238,11 @@ pub fn create(name: &str, settings: &Settings) -> Option<Box<dyn Detector>> {
             settings.steps_bound.unwrap_or(nonprogress::STEPS_BOUND),
             settings.turns_bound.unwrap_or(nonprogress::TURNS_BOUND),
         )),
-        "contracts" => Box::new(contracts::Contracts::new(&settings.contracts)),
+        "contracts" => Box::new(contracts::Contracts::new(&settings.contracts, settings.calls.clone())),
+        "contracts-lockset" => {
+            let calls = settings.calls.clone();
+            Box::new(contracts_lockset::ContractsLockset::new(&settings.contracts, calls))
+        }
         _ => return None,
     })
 }

@@ -294,3 +294,24 @@ fn waits_that_are_never_woken_are_told() {
     }
     assert!(missed > 20);
 }
+
+/// The C library refuses a join of oneself; the thread meant to wait for its own end.
+#[test]
+fn a_join_of_oneself_is_told() {
+    use raddle_trace::{ContextIx, Event, Location};
+    let mut trace = MemoryTrace::default();
+    let other = trace.tables.add_thread(Some(ThreadIx::MAIN));
+    for (number, op) in [Op::Fork { child: other }, Op::JoinFailed { child: other }].into_iter().enumerate() {
+        for thread in [ThreadIx::MAIN, other] {
+            // Main's own join failed because it ran out of time.
+            if number == 0 && thread == other {
+                continue;
+            }
+            let location = trace.tables.intern_location(Location::Foreign(number as u32));
+            trace.events.push(Event { thread, location, context: ContextIx::ROOT, kept_calls: 0, op });
+        }
+    }
+    let reports = run(&trace, &mut WaitFor::default());
+    assert_eq!(reports.len(), 1);
+    assert_eq!((reports[0].kind, reports[0].parts[0].thread), (raddle_findings::Kind::Deadlock, other));
+}

@@ -1,11 +1,10 @@
-//! Orders, contracts, progress and coverage against their definitions.
+//! Orders, progress and coverage against their definitions.
 
 mod common;
 
-use common::{HB, Naive, cases, plain, run};
+use common::{cases, plain, run};
 use raddle_detect::Feed;
 use raddle_detect::coverage::{Coverage, Covered, Saturation};
-use raddle_detect::detectors::contracts::{Contracts, parse};
 use raddle_detect::detectors::nonprogress::NonProgress;
 use raddle_detect::detectors::order::{Order, OrderFacts};
 use raddle_detect::training::place_name;
@@ -60,71 +59,6 @@ fn order_learns_and_checks() {
         found += expected;
     }
     assert!(found > 20);
-}
-
-/// First and last events of the instances of a sequence, by looking at all calls; with `same`, calls on one object.
-fn instances(trace: &MemoryTrace, names: &[&str], same: bool) -> Vec<(usize, usize, ObjectId)> {
-    let calls: Vec<(usize, ThreadIx, String, ObjectId)> = trace
-        .events
-        .iter()
-        .enumerate()
-        .filter_map(|(index, event)| match event.op {
-            Op::Custom { name, object } => {
-                Some((index, event.thread, trace.tables.text(name).to_owned(), object))
-            }
-            _ => None,
-        })
-        .collect();
-    let mut found = Vec::new();
-    for (place, (index, thread, _, object)) in calls.iter().enumerate() {
-        // The calls of the same thread, object and alphabet up to here must end with the sequence.
-        let concerns = |call: &&(usize, ThreadIx, String, ObjectId)| {
-            call.1 == *thread && (!same || call.3 == *object) && names.contains(&call.2.as_str())
-        };
-        let mine: Vec<_> = calls[..=place].iter().filter(concerns).collect();
-        if mine.last().is_some_and(|last| last.0 == *index) && mine.len() >= names.len() {
-            let tail = &mine[mine.len() - names.len()..];
-            if tail.iter().zip(names).all(|(call, name)| call.2 == *name) {
-                found.push((tail[0].0, *index, *object));
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn contracts_are_validated_by_happens_before() {
-    let shape = Shape { calls: 2, other_percent: 50, lock_percent: 40, ..Shape::locks_only(3, 1, 2, 80) };
-    // Text, whether calls must be on one object, and spoilers of the target `a b`.
-    let contracts: [(&str, bool, &[&[&str]]); 4] = [
-        ("a(X) b(X) <- c(X)", true, &[&["c"]]),
-        ("a(X) b(X) <- c(X) | b(X) a(X)", true, &[&["c"], &["b", "a"]]),
-        ("a b <- c a", false, &[&["c", "a"]]),
-        ("a b\nc", false, &[&["a", "b"], &["c"]]),
-    ];
-    for (text, same, spoilers) in contracts {
-        let mut found = 0;
-        for seed in 0..cases(100) {
-            let trace = generate(&shape, seed);
-            let naive = Naive::new(&trace, HB);
-            let mut expected = BTreeSet::new();
-            for (t1, tn, object) in instances(&trace, &["a", "b"], same) {
-                for (s1, sm, spoiled) in spoilers.iter().flat_map(|names| instances(&trace, names, same)) {
-                    let threads = (trace.events[t1].thread, trace.events[s1].thread);
-                    let ordered = naive.before[t1].contains(s1) || naive.before[sm].contains(tn);
-                    if (!same || object == spoiled) && threads.0 != threads.1 && !ordered {
-                        expected.insert((tn as u64, sm as u64));
-                    }
-                }
-            }
-            let mut contracts = Contracts::new(&parse(text).unwrap());
-            run(&trace, &mut contracts);
-            let violations: BTreeSet<(u64, u64)> = contracts.violations().iter().copied().collect();
-            assert_eq!(violations, expected, "{text:?}, seed {seed}");
-            found += expected.len();
-        }
-        assert!(found > 20, "{text:?} should be violated, not only {found} times");
-    }
 }
 
 /// Events of a thread since its last progress, up to and with an event.

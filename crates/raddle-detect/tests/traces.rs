@@ -3,13 +3,15 @@
 //! A file `NAME[.what].finds.std` or `NAME[.what].clean.std` is run through detector NAME. Its head says what is
 //! expected (`# expect: KIND`) and what the detector is told (`# regions:`, `# contract:`, `# pairs:`, bounds).
 
-use raddle_detect::detectors::contracts;
+use raddle_detect::calls::CallPlaces;
+use raddle_detect::contract;
 use raddle_detect::detectors::order::{OrderFacts, parse_pairs};
 use raddle_detect::region::Regions;
 use raddle_detect::registry::{ENTRIES, Settings, create, find};
 use raddle_trace::MemoryTrace;
 use raddle_trace::std_format::StdReader;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 fn settings(text: &str) -> Settings {
     let mut settings = Settings::default();
@@ -17,7 +19,7 @@ fn settings(text: &str) -> Settings {
         let Some((key, value)) = line.split_once(": ") else { continue };
         match key {
             "regions" if value == "critical-sections" => settings.regions = Regions::CriticalSections,
-            "contract" => settings.contracts = contracts::parse(value).expect("a contract"),
+            "contract" => settings.contracts = contract::parse(value).expect("a contract"),
             "pairs" => {
                 let pairs = parse_pairs(value).expect("pairs");
                 settings.order = Some(OrderFacts::given(&pairs, &mut |_, _| Vec::new()));
@@ -44,8 +46,11 @@ fn every_trace_gets_its_verdict() {
         let expected = text.lines().find_map(|line| line.strip_prefix("# expect: ")).expect("an expectation");
         assert_eq!(file.ends_with(".clean.std"), expected == "clean", "{file}");
         let trace = MemoryTrace::read(&mut StdReader::new(text.as_bytes(), file.as_str(), None)).unwrap();
-        let mut detector =
-            create(name, &settings(&text)).unwrap_or_else(|| panic!("{file}: no detector {name}"));
+        let mut settings = settings(&text);
+        let names = contract::call_names(&settings.contracts);
+        let calls = CallPlaces::find(&mut trace.source(), &names, &mut |_, _| None).unwrap();
+        settings.calls = Arc::new(calls);
+        let mut detector = create(name, &settings).unwrap_or_else(|| panic!("{file}: no detector {name}"));
         let reports = raddle_detect::run_on(&trace, &mut *detector);
         let kinds: BTreeSet<String> = reports.iter().map(|report| report.kind.name().to_owned()).collect();
         let grades = find(name).expect("a detector").grades();

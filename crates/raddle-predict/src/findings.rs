@@ -144,7 +144,7 @@ impl Builder<'_> {
 
     fn waits(&mut self, all: &[Party], party: &Party, op: &Op) -> Action {
         let wait = match op {
-            Op::Join { .. } => Wait::ThreadEnd,
+            Op::Join { .. } | Op::JoinFailed { .. } => Wait::ThreadEnd,
             Op::Wait { .. } => Wait::Signal,
             Op::SemWait { .. } | Op::SemRequest { .. } => Wait::Semaphore,
             Op::BarrierExit { .. } | Op::BarrierEnter { .. } => Wait::Barrier,
@@ -154,7 +154,6 @@ impl Builder<'_> {
             Op::FutexWait { .. } => Wait::Futex,
             Op::Start { .. }
             | Op::Fork { .. }
-            | Op::JoinFailed { .. }
             | Op::Detach { .. }
             | Op::Cancel { .. }
             | Op::End

@@ -34,7 +34,7 @@ use crate::stolen_signals::exchanges;
 use crate::stuck_places::StuckPlaces;
 use crate::wait_cycles::wait_cycles;
 use crate::witness::{Fidelity, Witness};
-use raddle_trace::{MemoryTrace, ThreadIx};
+use raddle_trace::{MemoryTrace, Op, ThreadIx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 
@@ -124,6 +124,7 @@ impl<'a, 'p> Stuck<'a, 'p> {
     }
 
     pub fn find(mut self, verdict: &mut Verdict, unexplored: &mut Vec<Unexplored>) -> Vec<Candidate> {
+        self.own_joins();
         self.lock_cycles(unexplored);
         self.wait_cycles();
         if let Some(reduced) = without_leaf_locks(self.program) {
@@ -158,6 +159,23 @@ impl<'a, 'p> Stuck<'a, 'p> {
             let (atomics, keeps) = (self.options.atomics, self.options.kept());
             let program = build_exchanged(self.trace, atomics, &keeps, Some(exchange)).program;
             self.search_from_start(&program, EXCHANGE_STATES);
+        }
+    }
+
+    /// Threads that join themselves. The C library refuses that, so that the trace goes on; a thread that waits as it
+    /// asked to would wait for good.
+    fn own_joins(&mut self) {
+        for thread in self.program.thread_ids() {
+            for (pos, step) in self.program.steps(thread).iter().enumerate() {
+                let op = self.trace.events[step.event.index()].op;
+                if !matches!(op, Op::JoinFailed { child } if child == thread) {
+                    continue;
+                }
+                let target = Target { thread, pos: pos as Pos };
+                if let Answer::Yes(witness) = self.reach.ask(&[target]) {
+                    self.add(CandidateKind::Deadlock, &[target], witness);
+                }
+            }
         }
     }
 

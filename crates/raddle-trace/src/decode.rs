@@ -192,7 +192,10 @@ impl ThreadDecoder {
             (_, 0) => LocationIx::UNKNOWN,
             (LocationKind::Pc, pc) => tables.intern_location(Location::Pc(self.addr(pc).0)),
             (LocationKind::Foreign, code) => match u32::try_from(code - 1) {
-                Ok(number) => tables.intern_location(Location::Foreign(number)),
+                Ok(number) => match tables.known_foreign(number) {
+                    Some(known) => known,
+                    None => tables.intern_location(Location::Foreign(number)),
+                },
                 Err(_) => LocationIx::UNKNOWN,
             },
         }

@@ -19,7 +19,7 @@
 //! | `send(X)`, `recv(X)` | annotated happens-before |
 //! | `alloc(V)`, `free(V)` | memory of a variable begins, ends |
 //! | `begin`, `begin(N)`, `end`, `end(N)` | atomic region; RAPID writes them with and without a name |
-//! | `call(N,X)` | a call of N on the object X |
+//! | `call(N,X)`, `call(N,X,Y)`, `call(N)` | a call of N on the object X, on several, on none; `call(N_return)` is its return |
 //! | `yield`, `start`, `exitthread` | the thread let others go, began, ended |
 //!
 //! Other tools' dialects are recognised: see [`dialect`]. A location may be missing or negative: the place is then unknown.
@@ -446,7 +446,7 @@ impl<R: Read> StdReader<R> {
             || std::str::from_utf8(second).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         let wants = match word {
             b"begin" | b"end" | b"yield" | b"start" | b"exitthread" => 0,
-            b"waitbegin" | b"call" => 2,
+            b"waitbegin" => 2,
             _ => 1,
         };
         if wants >= 1 && first.is_empty() {
@@ -455,8 +455,8 @@ impl<R: Read> StdReader<R> {
         if wants == 2 && second.is_empty() {
             return Err(Fault(columns.0, "the operation needs two objects in parentheses".into()));
         }
-        let two_allowed =
-            wants == 2 || matches!(word, b"wait" | b"waitfail" | b"r" | b"w" | b"ar" | b"aw" | b"arw");
+        let two_allowed = wants == 2
+            || matches!(word, b"wait" | b"waitfail" | b"call" | b"r" | b"w" | b"ar" | b"aw" | b"arw");
         if !second.is_empty() && !two_allowed {
             return Err(Fault(columns.1, "the operation takes one object only".into()));
         }
@@ -523,7 +523,7 @@ impl<R: Read> StdReader<R> {
             b"free" => Op::Free { addr: self.variable(first) },
             b"begin" => Op::AtomicBegin { name: self.text(first) },
             b"end" => Op::AtomicEnd { name: self.text(first) },
-            b"call" => Op::Custom { name: self.text(first), object: self.object(second) },
+            b"call" => self.call(first, second),
             b"yield" => Op::Yield,
             b"start" => {
                 let parent = self.tables.threads[thread.index()].parent.unwrap_or(ThreadIx::MAIN);
@@ -537,6 +537,17 @@ impl<R: Read> StdReader<R> {
                 return Err(Fault(column, problem));
             }
         })
+    }
+
+    /// A call on one object has it beside its name, any other has its objects' numbers in the text, as aspects write their fields.
+    fn call(&mut self, name: &[u8], objects: &[u8]) -> Op {
+        if !objects.is_empty() && !objects.contains(&b',') {
+            return Op::Custom { name: self.text(name), object: self.object(objects) };
+        }
+        let names = objects.split(|&byte| byte == b',').filter(|name| !name.is_empty());
+        let numbers: Vec<String> = names.map(|name| self.object(name).0.to_string()).collect();
+        let text = format!("{}({})", String::from_utf8_lossy(name), numbers.join(","));
+        Op::Custom { name: self.tables.intern_text(&text), object: ObjectId(0) }
     }
 
     fn text(&mut self, name: &[u8]) -> crate::ids::TextIx {

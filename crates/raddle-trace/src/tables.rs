@@ -213,6 +213,18 @@ impl Tables {
         })
     }
 
+    /// The calls of a context, outermost first: each with the context in which it was made.
+    pub fn chain(&self, mut ix: ContextIx) -> Vec<(ContextIx, LocationIx)> {
+        let mut chain = Vec::new();
+        while ix != ContextIx::ROOT {
+            let node = &self.contexts[ix.index()];
+            chain.push((node.parent, node.call));
+            ix = node.parent;
+        }
+        chain.reverse();
+        chain
+    }
+
     pub fn text(&self, ix: TextIx) -> &str {
         &self.texts[ix.index()]
     }

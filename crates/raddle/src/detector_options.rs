@@ -1,8 +1,10 @@
 //! What detectors are told beside the trace: the options that `raddle detect` and `raddle hunt` share.
 
 use anyhow::{Context, bail};
+use raddle_detect::calls::CallPlaces;
+use raddle_detect::contract::{self, Contract};
+use raddle_detect::contract_inference::{Learnt, announced};
 use raddle_detect::detectors::avio::{Avio, AvioFacts};
-use raddle_detect::detectors::contracts;
 use raddle_detect::detectors::order::{GivenPlace, Order, OrderFacts, parse_pairs};
 use raddle_detect::region::{FunctionPlaces, Regions};
 use raddle_detect::registry::{ENTRIES, Settings, find};
@@ -24,15 +26,18 @@ pub struct DetectorOptions {
     /// Functions that are meant to be atomic, by name; `*` stands for anything. Instead of --regions.
     #[arg(long, value_name = "PATTERN")]
     functions: Vec<String>,
-    /// A trace of a good run, to learn from (avio, order). May be repeated.
+    /// A trace of a good run, to learn from (avio, order, and contracts without --contracts). May be repeated.
     #[arg(long, value_name = "TRACE")]
     train: Vec<PathBuf>,
     /// File with pairs `PLACE < PLACE` that must come in this order, each FILE:LINE or an STD location (order).
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// File with contracts (contracts).
+    /// File with contracts (contracts, contracts-lockset).
     #[arg(long, value_name = "FILE")]
     contracts: Option<PathBuf>,
+    /// Write the contracts that were learnt from good runs into this file.
+    #[arg(long, value_name = "FILE", requires = "train")]
+    write_contracts: Option<PathBuf>,
     /// Address ranges that belong together, as FROM..TO,FROM..TO in hexadecimal; one option a set (atomicsets).
     #[arg(long, value_name = "RANGES")]
     atomic_set: Vec<String>,
@@ -54,7 +59,7 @@ impl DetectorOptions {
     /// The detectors that were asked for; `all` stands for those that have what they need.
     pub fn chosen(&self, with: &[String]) -> anyhow::Result<Vec<String>> {
         let ready = |name: &str| match name {
-            "contracts" => self.contracts.is_some(),
+            "contracts" | "contracts-lockset" => self.contracts.is_some() || !self.train.is_empty(),
             "order" => !self.train.is_empty() || self.pairs.is_some(),
             _ => true,
         };
@@ -72,7 +77,9 @@ impl DetectorOptions {
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
         match names.iter().find(|name| !ready(name)).map(String::as_str) {
-            Some("contracts") => bail!("`contracts` needs a file of contracts: --contracts FILE"),
+            Some(name @ ("contracts" | "contracts-lockset")) => {
+                bail!("`{name}` needs a file of contracts or good runs: --contracts FILE, --train TRACE")
+            }
             Some(_) => bail!("`order` needs good runs or pairs: --train TRACE, --pairs FILE"),
             None => Ok(names),
         }
@@ -93,8 +100,7 @@ impl DetectorOptions {
             settings.regions = functions(trace, &self.functions)?;
         }
         if let Some(file) = &self.contracts {
-            settings.contracts =
-                contracts::parse(&read(file)?).with_context(|| file.display().to_string())?;
+            settings.contracts = contract::parse(&read(file)?).with_context(|| file.display().to_string())?;
         }
         if let Some(file) = &self.pairs {
             let pairs = parse_pairs(&read(file)?)
@@ -104,8 +110,21 @@ impl DetectorOptions {
         for set in &self.atomic_set {
             settings.atomic_sets.0.push(ranges(set)?);
         }
+        let checks_contracts = names.iter().any(|name| name.starts_with("contracts"));
+        let mut learnt = (self.contracts.is_none() && checks_contracts).then(Learnt::default);
         for train in &self.train {
-            learn(train, names, &mut settings)?;
+            learn(train, names, &mut settings, learnt.as_mut())?;
+        }
+        if let Some(learnt) = learnt {
+            settings.contracts = learnt.contracts();
+            if let Some(file) = &self.write_contracts {
+                let text: String =
+                    settings.contracts.iter().map(|contract| format!("{contract}\n")).collect();
+                std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+            }
+        }
+        if !settings.contracts.is_empty() {
+            settings.calls = Arc::new(calls(trace, &settings.contracts)?);
         }
         Ok(settings)
     }
@@ -132,8 +151,17 @@ fn ranges(text: &str) -> anyhow::Result<Vec<std::ops::Range<u64>>> {
 }
 
 /// Learns from a good run.
-fn learn(path: &Path, names: &[String], settings: &mut Settings) -> anyhow::Result<()> {
+fn learn(
+    path: &Path,
+    names: &[String],
+    settings: &mut Settings,
+    contracts: Option<&mut Learnt>,
+) -> anyhow::Result<()> {
     let trace = MemoryTrace::read(&mut OpenTrace::open(path)?)?;
+    if let Some(learnt) = contracts {
+        let places = CallPlaces::find(&mut trace.source(), &announced(&trace), &mut |_, _| None)?;
+        learnt.add(&trace, &Arc::new(places));
+    }
     if names.iter().any(|name| name == "avio") {
         let mut avio = Avio::new(None);
         raddle_detect::run_on(&trace, &mut avio);
@@ -172,6 +200,21 @@ fn given_orders(pairs: &[(GivenPlace, GivenPlace)], path: &Path) -> anyhow::Resu
         }
         found
     }))
+}
+
+/// Where a trace has the calls that contracts name: announced, or functions of that name.
+fn calls(path: &Path, contracts: &[Contract]) -> anyhow::Result<CallPlaces> {
+    let names = contract::call_names(contracts);
+    let mut symbols: Option<Symbolizer> = None;
+    let places = CallPlaces::find(&mut OpenTrace::open(path)?, &names, &mut |tables, location| {
+        let symbols = symbols.get_or_insert_with(|| Symbolizer::new(&tables.modules));
+        let frames = symbols.location(tables.location(location));
+        // The function itself is the last frame: those before it are inlined.
+        let function = frames.last()?.function.as_deref()?;
+        let bare = function.split('(').next().unwrap_or(function);
+        names.iter().position(|name| name == function || name == bare)
+    })?;
+    Ok(places)
 }
 
 /// Where the functions with these names are active.

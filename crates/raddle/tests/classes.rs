@@ -117,6 +117,43 @@ fn deadlock() {
     check_replay("deadlock", "spd");
 }
 
+/// A worker that joins itself: the C library refuses it, so the recorded run ends well.
+const JOINS_ITSELF: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t worker;
+static void *work(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&m);
+    pthread_t own = worker;
+    pthread_mutex_unlock(&m);
+    pthread_join(own, NULL);
+    return NULL;
+}
+int main(void) {
+    pthread_mutex_lock(&m);
+    pthread_create(&worker, NULL, work, NULL);
+    pthread_mutex_unlock(&m);
+    pthread_join(worker, NULL);
+    puts("1");
+    return 0;
+}
+"#;
+
+#[test]
+fn a_join_of_oneself_is_a_deadlock() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, trace, store] = ["self.c", "trace", "store"].map(|name| folder.path().join(name));
+    std::fs::write(&source, JOINS_ITSELF).unwrap();
+    succeed(patient(&["-q", "record", "--cflags", &cflags(), "-o"]).arg(&trace).arg(&source));
+    assert_eq!(detect(&trace, &["--with", "waitfor"]), [("deadlock".to_owned(), "observed".to_owned())]);
+    let mut command = patient(&["-q", "hunt", "--json", "--cflags", &cflags(), "--keep"]);
+    let found = findings_of(&run(command.arg(&store).arg(&source)));
+    let kinds: Vec<_> = found.iter().map(|finding| (&finding["kind"], &finding["grade"])).collect();
+    assert_eq!(kinds, [(&"deadlock".into(), &"confirmed".into())], "{found:?}");
+}
+
 #[test]
 fn order_violation() {
     let folder = tempfile::tempdir().unwrap();
@@ -138,6 +175,25 @@ fn order_violation() {
             assert_eq!(detect(&good, &["--with", "order", how]), [], "{name} {how}, good run");
         }
     }
+}
+
+/// Contracts name functions of the program, and a misspelt one is told.
+#[test]
+fn contract_violation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("map.contract");
+    std::fs::write(&file, "map_contains map_get <- map_remove\n").unwrap();
+    let contracts = format!("--contracts={}", file.display());
+    for detector in ["contracts", "contracts-lockset"] {
+        check("contract", &["--with", detector, &contracts], "contract-violation", "suspected");
+    }
+    std::fs::write(&file, "map_contains map_gett <- map_remove\n").unwrap();
+    let trace = folder.path().join("trace");
+    record("contract", &[], &trace);
+    let output = run(raddle().args(["detect", "--with", "contracts", &contracts]).arg(&trace));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("names the call `map_gett`, and no function of the trace is called so"), "{told}");
+    assert!(!told.contains("names the call `map_get`"), "{told}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub mod atomizer;
 pub mod avio;
 pub mod blocked;
 pub mod contracts;
+pub mod contracts_lockset;
 pub mod correlated;
 pub mod djit;
 pub mod eraser;

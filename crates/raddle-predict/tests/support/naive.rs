@@ -413,9 +413,8 @@ impl<'t> Naive<'t> {
         state
     }
 
-    /// Visits every reachable state. `None` if there are too many.
-    pub fn enumerate(&self) -> Option<Found> {
-        let first = State {
+    fn first_state(&self) -> State {
+        State {
             next: vec![0; self.threads.len()],
             semaphores: self.starts.clone(),
             values: match self.seen {
@@ -423,7 +422,177 @@ impl<'t> Naive<'t> {
                 None => self.first_values.iter().map(|(&addr, &value)| (addr, Some(value))).collect(),
             },
             ..State::default()
+        }
+    }
+
+    /// Is the thread blocked at this event, or at what it asked for there when the trace ended?
+    fn is_blocked_at(&self, state: &State, thread: usize, event: usize) -> bool {
+        let place = state.next[thread];
+        let asked = place.checked_sub(1).and_then(|before| self.threads[thread].get(before)).copied();
+        let here = match self.threads[thread].get(place) {
+            Some(&next) => next == event,
+            None => asked == Some(event),
         };
+        here && self.can(state, thread) == Can::Wait
+    }
+
+    /// Is there a reachable state in which each of these threads is blocked at its event? `None` if there are too many states.
+    pub fn reaches_blocked(&self, parties: &[(usize, usize)]) -> Option<bool> {
+        let first = self.first_state();
+        let mut seen = HashSet::from([first.clone()]);
+        let mut work = vec![first];
+        while let Some(state) = work.pop() {
+            if seen.len() > self.states_max {
+                return None;
+            }
+            if parties.iter().all(|&(thread, event)| self.is_blocked_at(&state, thread, event)) {
+                return Some(true);
+            }
+            for thread in 0..self.threads.len() {
+                if self.can(&state, thread) == Can::Move {
+                    let next = self.take(&state, thread);
+                    if seen.insert(next.clone()) {
+                        work.push(next);
+                    }
+                }
+            }
+        }
+        Some(false)
+    }
+
+    /// Signals of one waiter each that wake each other's waiter: the pairs for which that changes anything.
+    pub fn exchanges(&self) -> Vec<(usize, usize)> {
+        let single: Vec<usize> = (0..self.conditions.instances.len())
+            .filter(|&n| {
+                let instance = &self.conditions.instances[n];
+                !instance.broadcast && instance.woken.len() == 1 && instance.woken[0].began.is_some()
+            })
+            .collect();
+        let mut pairs = Vec::new();
+        for &a in &single {
+            for &b in &single {
+                let (x, y) = (&self.conditions.instances[a], &self.conditions.instances[b]);
+                if a != b && x.cond == y.cond {
+                    pairs.push((a, b));
+                }
+            }
+        }
+        pairs
+    }
+
+    /// The same trace, with the waits of two signals exchanged.
+    pub fn exchanged(mut self, (a, b): (usize, usize)) -> Naive<'t> {
+        let woken = std::mem::take(&mut self.conditions.instances[a].woken);
+        let other = std::mem::replace(&mut self.conditions.instances[b].woken, woken);
+        self.conditions.instances[a].woken = other;
+        self
+    }
+
+    /// Cycles of waits that leaving events out leads to, by trying all prefixes of all threads: the observed order restricted to them
+    /// has to be a run. A cycle is a row of threads each of which waits for what the next one has yet to do (the signal of its
+    /// wait, its end), up to one that is blocked at a lock which a thread of the row holds; the first holds a lock.
+    pub fn wait_cycles(&self) -> BTreeSet<BTreeSet<(usize, usize)>> {
+        let mut found = BTreeSet::new();
+        let mut prefix = vec![0; self.threads.len()];
+        loop {
+            if let Some(state) = self.restricted(&prefix) {
+                for start in 0..self.threads.len() {
+                    self.extend_cycle(&state, &mut vec![start], &mut found);
+                }
+            }
+            // The next vector of prefixes.
+            let mut thread = 0;
+            loop {
+                if thread == prefix.len() {
+                    return found;
+                }
+                if prefix[thread] < self.threads[thread].len() {
+                    prefix[thread] += 1;
+                    break;
+                }
+                prefix[thread] = 0;
+                thread += 1;
+            }
+        }
+    }
+
+    /// The state after the observed order, restricted to prefixes; `None` if that is no run.
+    fn restricted(&self, prefix: &[usize]) -> Option<State> {
+        let mut state = self.first_state();
+        for event in &self.trace.events {
+            let thread = event.thread.index();
+            // Events of a thread come in their order, so the next one is this one.
+            if state.next[thread] >= prefix[thread] {
+                continue;
+            }
+            if self.can(&state, thread) != Can::Move {
+                return None;
+            }
+            state = self.take(&state, thread);
+        }
+        Some(state)
+    }
+
+    fn extend_cycle(
+        &self,
+        state: &State,
+        path: &mut Vec<usize>,
+        found: &mut BTreeSet<BTreeSet<(usize, usize)>>,
+    ) {
+        let thread = *path.last().expect("never empty");
+        if self.can(state, thread) != Can::Wait || state.next[thread] == 0 {
+            return;
+        }
+        let Some((ix, op)) = self.next_op(state, thread) else { return };
+        let asked = self.threads[thread][state.next[thread] - 1];
+        let holds = |thread: usize, object: ObjectId, read: bool| {
+            self.lock(state, object)
+                .is_some_and(|lock| lock.writer == Some(thread) || (!read && lock.readers.contains(&thread)))
+        };
+        match op {
+            Op::Lock { lock, .. } | Op::ReadLock { lock, .. } => {
+                let read = matches!(op, Op::ReadLock { .. });
+                if path.len() > 1 && path[..path.len() - 1].iter().any(|&other| holds(other, lock, read)) {
+                    let last = ix.unwrap_or(asked);
+                    let parties = path[..path.len() - 1].iter().map(|&t| (t, self.threads[t][state.next[t]]));
+                    found.insert(parties.chain([(thread, last)]).collect());
+                }
+            }
+            Op::Wait { .. } | Op::Join { .. } => {
+                let holds_any = state
+                    .locks
+                    .values()
+                    .any(|lock| lock.writer == Some(thread) || lock.readers.contains(&thread));
+                if path.len() == 1 && !holds_any {
+                    return;
+                }
+                let by = match op {
+                    Op::Join { child } => child.index(),
+                    _ => {
+                        let wait = EventIx(ix.expect("waits at the end of a trace are not pending") as u32);
+                        let wakes = |i: &&raddle_trace::conditions::Instance| {
+                            i.woken.iter().any(|woken| woken.wait == wait)
+                        };
+                        let Some(instance) = self.conditions.instances.iter().find(wakes) else { return };
+                        if self.executed(state, instance.signal) {
+                            return;
+                        }
+                        self.trace.events[instance.signal.index()].thread.index()
+                    }
+                };
+                if !path.contains(&by) {
+                    path.push(by);
+                    self.extend_cycle(state, path, found);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Visits every reachable state. `None` if there are too many.
+    pub fn enumerate(&self) -> Option<Found> {
+        let first = self.first_state();
         let mut found = Found::default();
         let mut seen = HashSet::from([first.clone()]);
         let mut work = vec![first];

@@ -269,7 +269,10 @@ fn report_join(thread: &Thread, pc: u64, handle: libc::pthread_t, index: u32, st
             registry::joined(handle);
             observe::sync(thread, pc, SyncOp::Join, index as usize, 0);
         }
-        libc::EBUSY | libc::ETIMEDOUT => observe::sync(thread, pc, SyncOp::JoinFailed, index as usize, 0),
+        // The C library refuses joins of oneself, and of a thread that joins this one.
+        libc::EBUSY | libc::ETIMEDOUT | libc::EDEADLK => {
+            observe::sync(thread, pc, SyncOp::JoinFailed, index as usize, 0)
+        }
         _ => {}
     }
 }

@@ -12,7 +12,23 @@ pub fn put(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Takes a number from the front of `bytes`; `None` if it is cut off or does not fit into 64 bits.
+#[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
+    // Nearly all numbers have one or two bytes.
+    match **bytes {
+        [one @ 0..=0x7f, ref rest @ ..] => {
+            *bytes = rest;
+            Some(one.into())
+        }
+        [low, high @ 0..=0x7f, ref rest @ ..] => {
+            *bytes = rest;
+            Some(u64::from(low & 0x7f) | u64::from(high) << 7)
+        }
+        _ => take_long(bytes),
+    }
+}
+
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for (ix, &byte) in bytes.iter().take(VARINT_BYTES_MAX).enumerate() {
         let low = u64::from(byte & 0x7f);

@@ -218,7 +218,14 @@ impl<W: Write> StdWriter<'_, W> {
                 };
             }
             Op::Custom { name, object } => {
-                let name = printable(tables.text(name));
+                let text = tables.text(name);
+                if let Some((name, objects)) = numbered_fields(text) {
+                    let name = printable(name);
+                    let objects: String =
+                        objects.map(|object| format!(",L{}", number(&mut self.objects, object))).collect();
+                    return writeln!(self.out, "T{thread}|call({name}{objects})|{location}");
+                }
+                let name = printable(text);
                 let name = if name.is_empty() { "unnamed".into() } else { name };
                 let number = number(&mut self.objects, object.0);
                 return writeln!(self.out, "T{thread}|call({name},L{number})|{location}");
@@ -276,6 +283,14 @@ fn place(location: LocationIx, tables: &Tables) -> u32 {
         Location::Foreign(number) => *number,
         Location::Unknown | Location::Pc(_) => location.0,
     }
+}
+
+/// Name and fields of a call whose fields are numbers.
+fn numbered_fields(text: &str) -> Option<(&str, impl Iterator<Item = u64> + '_)> {
+    let (name, fields) = text.strip_suffix(')')?.split_once('(')?;
+    let fields = || fields.split(',').filter(|field| !field.is_empty());
+    (!name.is_empty() && fields().all(|field| field.parse::<u64>().is_ok()))
+        .then(|| (name, fields().filter_map(|field| field.parse().ok())))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_detect::builder::finding;
-use raddle_detect::detectors::contracts::{CallNames, Contract};
+use raddle_detect::calls::CallPlaces;
+use raddle_detect::contract::Contract;
 use raddle_detect::registry::{ENTRIES, Entry, Settings, create, table};
 use raddle_detect::run::run as run_detectors;
 use raddle_detect::{Detector, witness};
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 ///   raddle detect run.trace --with velodrome --regions critical-sections
 ///   raddle detect run.trace --with avio,order --train good1.trace --train good2.trace
 ///   raddle detect run.trace --with contracts --contracts map.contract
+///   raddle detect run.trace --with contracts --train good.trace --write-contracts learnt.contract
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -122,10 +124,6 @@ pub(crate) fn detect(
     for name in names {
         detectors.push(create(name, settings).with_context(|| unknown(name))?);
     }
-    let calls = CallNames::default();
-    if !settings.contracts.is_empty() {
-        detectors.push(Box::new(calls.clone()));
-    }
     let mut source = OpenTrace::open_as(path, dialect)?;
     let bar = progress_bar(ctx, &source);
     let mut outcome = run_detectors(&mut source, &mut detectors, &mut |events, progress| {
@@ -176,7 +174,7 @@ pub(crate) fn detect(
         findings.push((finding, schedule));
     }
     let mut notes = source.remarks();
-    notes.extend(unheard_of(&settings.contracts, &calls.names()));
+    notes.extend(about_calls(&settings.contracts, &settings.calls));
     if outcome.truncated > 0 {
         let count = outcome.truncated;
         notes.push(format!("{count} accesses of more than 1 MiB were followed by their first MiB"));
@@ -185,21 +183,36 @@ pub(crate) fn detect(
     Ok(Detected { findings, events: outcome.events, notes })
 }
 
-/// Calls of contracts that the trace never has: misspelt, or not announced where they are made.
-fn unheard_of(contracts: &[Contract], calls: &BTreeSet<String>) -> Vec<String> {
+/// Calls of contracts that the trace never has (misspelt, or neither announced nor functions that were seen), and values that
+/// contracts speak of and calls do not carry.
+fn about_calls(contracts: &[Contract], calls: &CallPlaces) -> Vec<String> {
     let mut notes = Vec::new();
     let mut told: BTreeSet<&str> = BTreeSet::new();
     for contract in contracts {
-        for call in contract.spoilers.iter().chain([&contract.target]).flatten() {
-            if calls.contains(&call.name) || !told.insert(&call.name) {
+        for call in contract.calls() {
+            let (line, name) = (contract.line, &call.name);
+            let is_known = calls.announced().contains(name) || calls.is_function(name);
+            let parameters = call.parameters.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            let values = calls.values(name);
+            if is_known && parameters <= values || !told.insert(name) {
                 continue;
             }
-            let known = match calls.iter().take(10).map(|name| format!("`{name}`")).collect::<Vec<_>>() {
-                names if names.is_empty() => "no calls at all (RADDLE_EVENT announces them)".to_owned(),
-                names => names.join(", "),
-            };
-            let (line, name) = (contract.line, &call.name);
-            notes.push(format!("the contract in line {line} names the call `{name}`; the trace has {known}"));
+            if is_known {
+                notes.push(format!(
+                    "the contract in line {line} asks for more values of `{name}` ({parameters}) than its calls carry in the trace \
+                     ({values}); the others match any (aspects record arguments: docs/aspects.md)"
+                ));
+                continue;
+            }
+            let known =
+                match calls.announced().iter().take(10).map(|name| format!("`{name}`")).collect::<Vec<_>>() {
+                    names if names.is_empty() => "none that is announced (RADDLE_EVENT, aspects)".to_owned(),
+                    names => names.join(", "),
+                };
+            notes.push(format!(
+                "the contract in line {line} names the call `{name}`, and no function of the trace is called so; \
+                 of calls it has {known}"
+            ));
         }
     }
     notes
