@@ -213,6 +213,45 @@ fn a_repaired_program_is_noticed() {
     assert!(!text.contains("shown in 1"), "{text}");
 }
 
+/// Shown, gone and left the schedule are told apart, by the exit status too; where the program left it, thread, operation and place of both
+/// what was expected and what was found are named.
+#[test]
+fn the_status_of_a_replay_says_what_became_of_the_error() {
+    let folder = folder(&[("abba.c", ABBA), ("crash.c", CRASH)]);
+    let deadlock = confirmed(&hunt(folder.path(), &[], "abba.c"))[0].id.clone();
+    let crash = confirmed(&hunt(folder.path(), &[], "crash.c"))[0].id.clone();
+    let replayed = |id: &str| {
+        let output = run(raddle_in(folder.path()).args(["replay", id]));
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for id in [&deadlock, &crash] {
+        let (status, text) = replayed(id);
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains("shown in 1 of 1 runs"), "{text}");
+    }
+    std::fs::write(folder.path().join("crash.c"), CRASH.replace("*(volatile int *)p = 1;", "(void)p;"))
+        .unwrap();
+    let (status, text) = replayed(&crash);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("gone; not shown in 1 of 1 runs") && text.contains("rebuilt since"), "{text}");
+    assert!(text.contains("the replay ended with status 0 before the error was shown"), "{text}");
+    let other = ABBA.replace(
+        "    pthread_mutex_lock(&b);\n    pthread_mutex_lock(&a);\n    pthread_mutex_unlock(&a);\n",
+        "    pthread_mutex_lock(&b);\n",
+    );
+    assert_ne!(other, ABBA);
+    std::fs::write(folder.path().join("abba.c"), other).unwrap();
+    let (status, text) = replayed(&deadlock);
+    assert_eq!(status, Some(3), "{text}");
+    assert!(text.contains("the program left the schedule in 1 of 1 runs"), "{text}");
+    let found = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["expected thread 1.2 at operation", "(`lock`", "found it at operation", "(`unlock` at abba.c:"]
+    {
+        assert!(found.contains(words), "{words}: {text}");
+    }
+}
+
 /// `--json` is one object of the schema, whatever the program prints.
 #[test]
 fn machine_output_is_alone_on_its_stream() {

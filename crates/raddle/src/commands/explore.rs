@@ -17,13 +17,12 @@ use crate::launch::shards::{self, Part};
 use crate::launch::shared_sites::VisibleAccesses;
 use crate::launch::target::Target;
 use crate::launch::{Launch, identity, steering};
-use crate::online;
+use crate::online::known::Known;
 use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::systematic::search::Shard;
 use raddle_explore::{Campaign, Ending, Estimate, Observation, Seen, Strategy};
-use raddle_findings::naming::Namer;
 use raddle_findings::store::Added;
 use raddle_findings::{Evidence, Store, file};
 use raddle_property::script::Property;
@@ -325,9 +324,10 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let again = |seen: &Seen| done.again(&plan, seen.first_run);
     let ids = report(&args, &plan, &store, (campaign, &groups, &again), &mut reporter, (&stop, ctx))?;
     if args.races {
+        let mut known = Known::of(&[]);
         for race in done.races().iter() {
-            let finding = online::finding::finding(&race.report, &mut Namer::new(&race.modules));
-            reporter.hear(finding, true);
+            known.update(&race.modules);
+            reporter.hear(known.finding(&race.report), true);
         }
     }
     // The order that noise makes is the system's, and nobody writes it down.
