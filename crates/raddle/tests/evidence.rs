@@ -577,6 +577,36 @@ fn explored_deadlocks_have_names() {
     replays_always(folder.path(), &findings);
 }
 
+/// Whoever waits may be helped by a handler that runs in its own thread: that is no deadlock. A program with handlers can deadlock all the
+/// same, and the schedule of that shows it again.
+#[test]
+fn a_handler_may_help_and_need_not() {
+    let helped = include_str!("../../../corpus/invisible/handler_message.c");
+    let include = format!("-I{}/../../corpus/include", env!("CARGO_MANIFEST_DIR"));
+    let deadlocks = ABBA
+        .replace("    usleep(30000);\n", "")
+        .replace(
+            "#include <stdio.h>",
+            "#include <signal.h>\n#include <stdio.h>\nstatic void handler(int n) { (void)n; }",
+        )
+        .replace("    pthread_t x, y;", "    pthread_t x, y;\n    signal(SIGUSR1, handler);");
+    let folder = folder(&[("helped.c", helped), ("abba.c", &deadlocks)]);
+    let explore = |options: &[&str], source: &str| {
+        let explored = raddle_in(folder.path())
+            .args(["explore", "--json", "--runs", "100", "--strategy", "random"])
+            .args(options)
+            .arg(source)
+            .env("CORPUS_TURN_MS", "0")
+            .output();
+        found(&explored.unwrap())
+    };
+    let findings = explore(&["--cflags", &include], "helped.c");
+    assert!(findings.is_empty(), "{findings:#?}");
+    let findings = explore(&[], "abba.c");
+    assert_eq!(findings.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [Kind::Deadlock]);
+    replays_always(folder.path(), &findings);
+}
+
 /// A lock order is a suspicion: shown by `run`, and no reason to fail.
 #[test]
 fn lock_orders_are_suspected() {

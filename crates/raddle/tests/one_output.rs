@@ -109,7 +109,7 @@ fn every_command_writes_what_the_schema_says() {
         let results = sarif["runs"][0]["results"].as_array().unwrap();
         let mut told: Vec<&str> = results
             .iter()
-            .map(|result| result["fingerprints"]["raddleFinding/v2"].as_str().unwrap_or_default())
+            .map(|result| result["partialFingerprints"]["raddleFinding/v2"].as_str().unwrap_or_default())
             .collect();
         told.sort_unstable();
         assert_eq!(told, ids, "{name}");

@@ -420,8 +420,15 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         eprintln!("raddle: {}", launch.serving.pace().sentence());
     }
     let exit = reporter.finish(launch.words())?;
-    // A loop that never ends is a failure, and no finding.
-    let failed = search.is_some_and(|search| search.failures > 0);
+    // A loop that never ends is a failure, and no finding. What is one has had its say, also where it is suppressed or known.
+    let is_finding = |observation: &Observation| {
+        ids.contains_key(&(observation.ending.clone(), observation.place.clone()))
+    };
+    let has_failed = |observation: &Observation| {
+        !matches!(observation.ending, Ending::Exit(0) | Ending::Allowed(_)) && !is_finding(observation)
+    };
+    let failed = search.is_some_and(|search| search.failures > 0)
+        && campaign.outcomes().into_iter().any(|(observation, _)| has_failed(observation));
     Ok(match (exit, interrupt::signal()) {
         (Exit::Clean, _) if failed => Exit::Found,
         (Exit::Clean, Some(signal)) => Exit::Status(interrupt::status(signal)),
