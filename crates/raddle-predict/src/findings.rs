@@ -4,6 +4,7 @@ use crate::candidate::{Candidate, CandidateKind, Party, Role};
 use crate::ids::Pos;
 use crate::prediction::Prediction;
 use crate::program::Program;
+use crate::races::held_at;
 use crate::witness::{Fidelity, Witness};
 use raddle_findings::naming::Namer;
 use raddle_findings::{
@@ -44,7 +45,7 @@ impl Prediction {
         parties: &[Party],
         witness: &Witness,
     ) -> Finding {
-        let mut builder = Builder { trace, namer };
+        let mut builder = Builder { trace, program: &self.program, end: witness.end(), namer };
         let mut told: Vec<raddle_findings::Party> =
             parties.iter().map(|party| builder.party(parties, party)).collect();
         let fidelity = if self.is_sound() {
@@ -56,6 +57,7 @@ impl Prediction {
         };
         let basis = Basis::model(fidelity == Fidelity::KeepsReads, fidelity);
         let mut remarks: Vec<Remark> = builder.observed(candidate.kind, parties).into_iter().collect();
+        remarks.extend(builder.ended_holding(parties));
         let mut detail = Detail::None;
         if candidate.kind == CandidateKind::MissedSignal
             && let [waiter] = parties
@@ -74,6 +76,9 @@ impl Prediction {
 
 struct Builder<'a> {
     trace: &'a MemoryTrace,
+    program: &'a Program,
+    /// Where each thread is at the end of the witness.
+    end: Vec<Pos>,
     namer: &'a mut Namer,
 }
 
@@ -174,14 +179,15 @@ impl Builder<'_> {
             | Op::FutexWaitFailed { .. }
             | ops_about!(Memory, Nothing, Annotated, Signal, Channel, Life) => Wait::Other,
         };
-        // Who has the lock that this party waits for, if it is one of the others?
+        // One of the others has the lock that this party waits for, or somebody who takes no part in this.
         let holder = lock_of(op).and_then(|lock| {
             let has = |other: &&Party| {
                 other.thread != party.thread
                     && other.held.iter().any(|&held| lock_of(&self.op(held)) == Some(lock))
             };
-            all.iter().find(has).map(|other| self.namer.thread(&self.trace.tables, other.thread).path)
+            all.iter().find(has).map(|other| other.thread).or_else(|| self.holder(party.thread, lock))
         });
+        let holder = holder.map(|holder| self.namer.thread(&self.trace.tables, holder).path);
         let operation = match wait {
             Wait::Other => step_of(op).map_or(String::new(), |(kind, _)| kind.word().to_owned()),
             Wait::Lock
@@ -194,6 +200,29 @@ impl Builder<'_> {
             | Wait::Futex => String::new(),
         };
         Action::Waits { wait, object: self.object(op), holder, operation }
+    }
+
+    /// Who has a lock at the end of the witness, beside this thread.
+    fn holder(&self, beside: ThreadIx, lock: u64) -> Option<ThreadIx> {
+        let is_it = |&event: &EventIx| lock_of(&self.op(event)) == Some(lock);
+        let has = |&thread: &ThreadIx| {
+            thread != beside && held_at(self.program, thread, self.end[thread.index()]).iter().any(is_it)
+        };
+        self.program.thread_ids().find(has)
+    }
+
+    /// Threads that have come to their end with a lock that a party waits for.
+    fn ended_holding(&self, parties: &[Party]) -> Vec<Remark> {
+        let mut holders: Vec<ThreadIx> = parties
+            .iter()
+            .filter_map(|party| self.holder(party.thread, lock_of(&self.op(party.event))?))
+            .filter(|holder| self.end[holder.index()] as usize == self.program.steps(*holder).len())
+            .filter(|holder| parties.iter().all(|party| party.thread != *holder))
+            .collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let path = |holder| self.namer.thread(&self.trace.tables, holder).path;
+        holders.into_iter().map(|holder| Remark::HolderEnded { thread: path(holder) }).collect()
     }
 
     fn signaller(&mut self, signal: EventIx) -> raddle_findings::Party {

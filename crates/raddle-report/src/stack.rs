@@ -1,4 +1,5 @@
-//! A stack, one call a line, innermost first. Calls inside libraries are folded: what a library does is rarely the error.
+//! A stack, one call a line, innermost first. Calls inside libraries are folded: what a library does is rarely the error. So are
+//! calls that a function makes of itself in one place.
 
 use crate::text::{count, name};
 use crate::wording::place;
@@ -24,9 +25,15 @@ pub(crate) fn lines(stack: &[Frame], whole: bool) -> String {
             text.push_str(&format!("\n  ... {}", count(as_u64(library), "library frame")));
             at += library;
         } else {
-            text.push_str(&format!("\n  #{at} {}", call(&stack[at])));
+            let this = call(&stack[at]);
+            text.push_str(&format!("\n  #{at} {this}"));
             at += 1;
             shown += 1;
+            let again = stack[at..].iter().take_while(|frame| !whole && call(frame) == this).count();
+            if again > 0 {
+                text.push_str(&format!("\n  ... the same call {}", count(as_u64(again), "more time")));
+                at += again;
+            }
         }
     }
     text
@@ -65,7 +72,15 @@ mod tests {
 
     #[test]
     fn long_stacks_are_cut() {
-        let stack = vec![frame("f", false); 20];
-        assert!(lines(&stack, false).ends_with("\n  #15 f\n  ... 4 more frames"));
+        let stack: Vec<Frame> = (0..20).map(|at| frame(&format!("f{at}"), false)).collect();
+        assert!(lines(&stack, false).ends_with("\n  #15 f15\n  ... 4 more frames"));
+    }
+
+    #[test]
+    fn recursion_is_told_once() {
+        let mut stack = vec![frame("deeper", false); 20];
+        stack.push(frame("main", false));
+        assert_eq!(lines(&stack, false), "\n  #0 deeper\n  ... the same call 19 more times\n  #20 main");
+        assert_eq!(lines(&stack, true).lines().count(), 22);
     }
 }

@@ -31,6 +31,13 @@ pub trait Outside {
     /// Can a signal still come that changes who can go?
     fn expects_signal(&self) -> bool;
 
+    /// Is this thread, which is set aside, going to run a handler of a signal first? Whoever says so makes the scheduler choose again
+    /// ([`Sched::choose`]) when nothing has come of it.
+    fn is_about_to_handle(&self, ix: ThreadIx, entry: &Entry) -> bool {
+        let _ = (ix, entry);
+        false
+    }
+
     /// May threads that sleep be asked at every decision whether they have been woken? Where everything else is decided by
     /// the seed, that is.
     fn asks_sleepers(&self) -> bool;
@@ -520,6 +527,13 @@ impl<'t> Sched<'t> {
         let outside_busy = outside.expects_signal()
             || self.roster.living_entries().any(|entry| matches!(entry.phase, Phase::Away | Phase::Parked));
         let waiting = self.roster.living_entries().any(|entry| entry.phase == Phase::Aside);
+        let about_to_handle = |ix| {
+            let entry = &self.roster[ix];
+            entry.phase == Phase::Aside && outside.is_about_to_handle(ix, entry)
+        };
+        if waiting && !outside_busy && self.roster.living().any(about_to_handle) {
+            return;
+        }
         if waiting && !outside_busy && self.strategy.is_exhaustive() {
             for at in 0..self.roster.live_count() {
                 let Some(ix) = self.roster.living().nth(at) else { break };

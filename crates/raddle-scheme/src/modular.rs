@@ -8,7 +8,7 @@
 //!
 //! What interleavings would have told, digests tell: each context carries the locks that its thread holds, the threads
 //! it may have created, and the threads it must have joined. Two accesses race only if their threads may run at the same
-//! time and they hold no lock in common; threads can be stuck only if they wait for each other in a circle.
+//! time and they hold no lock in common; threads can be stuck only if they wait for each other in a cycle.
 //!
 //! # Why it is right
 //!

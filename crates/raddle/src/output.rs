@@ -37,7 +37,7 @@ pub struct OutputArgs {
     /// Write the findings to a file as one HTML page with pictures, which needs no network and no Raddle.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print one line a finding, as gcc or GitHub's runners read it, or a GitLab code quality report.
+    /// Print one line per finding, as gcc or GitHub's runners read it, or a GitLab code quality report.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub format: Option<Format>,
     /// Leave out what these files suppress (ThreadSanitizer's syntax: `race:function`).

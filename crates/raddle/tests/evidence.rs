@@ -213,6 +213,44 @@ fn a_repaired_program_is_noticed() {
     assert!(!text.contains("shown in 1"), "{text}");
 }
 
+/// Shown, gone and left the schedule are told apart, by the exit status too; where the program left it, thread, operation and place of both
+/// what was expected and what was found are named.
+#[test]
+fn the_status_of_a_replay_says_what_became_of_the_error() {
+    let folder = folder(&[("abba.c", ABBA), ("crash.c", CRASH)]);
+    let deadlock = confirmed(&hunt(folder.path(), &[], "abba.c"))[0].id.clone();
+    let crash = confirmed(&hunt(folder.path(), &[], "crash.c"))[0].id.clone();
+    let replayed = |id: &str| {
+        let output = run(raddle_in(folder.path()).args(["replay", id]));
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for id in [&deadlock, &crash] {
+        let (status, text) = replayed(id);
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains("shown in 1 of 1 runs"), "{text}");
+    }
+    std::fs::write(folder.path().join("crash.c"), CRASH.replace("*(volatile int *)p = 1;", "(void)p;"))
+        .unwrap();
+    let (status, text) = replayed(&crash);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("gone; not shown in 1 of 1 runs") && text.contains("rebuilt since"), "{text}");
+    assert!(text.contains("the replay ended with status 0 before the error was shown"), "{text}");
+    let other = ABBA
+        .replace("#include <stdio.h>", "#include <stdio.h>\npthread_cond_t c = PTHREAD_COND_INITIALIZER;")
+        .replace("    usleep(30000);\n    pthread_mutex_lock(&b);", "    usleep(30000);\n    pthread_cond_signal(&c);");
+    assert_ne!(other, ABBA);
+    std::fs::write(folder.path().join("abba.c"), other).unwrap();
+    let (status, text) = replayed(&deadlock);
+    assert_eq!(status, Some(3), "{text}");
+    assert!(text.contains("the program left the schedule in 1 of 1 runs"), "{text}");
+    let found = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["expected thread 1.2 at operation", "(`lock`", "found it at operation", "(`signal` at abba.c:"]
+    {
+        assert!(found.contains(words), "{words}: {text}");
+    }
+}
+
 /// `--json` is one object of the schema, whatever the program prints.
 #[test]
 fn machine_output_is_alone_on_its_stream() {
@@ -535,6 +573,36 @@ fn explored_deadlocks_have_names() {
     let lines =
         findings[0].parties.iter().flat_map(|party| &party.stack).filter(|frame| frame.line.is_some());
     assert!(lines.count() >= 2, "{findings:#?}");
+    replays_always(folder.path(), &findings);
+}
+
+/// Whoever waits may be helped by a handler that runs in its own thread: that is no deadlock. A program with handlers can deadlock all the
+/// same, and the schedule of that shows it again.
+#[test]
+fn a_handler_may_help_and_need_not() {
+    let helped = include_str!("../../../corpus/invisible/handler_message.c");
+    let include = format!("-I{}/../../corpus/include", env!("CARGO_MANIFEST_DIR"));
+    let deadlocks = ABBA
+        .replace("    usleep(30000);\n", "")
+        .replace(
+            "#include <stdio.h>",
+            "#include <signal.h>\n#include <stdio.h>\nstatic void handler(int n) { (void)n; }",
+        )
+        .replace("    pthread_t x, y;", "    pthread_t x, y;\n    signal(SIGUSR1, handler);");
+    let folder = folder(&[("helped.c", helped), ("abba.c", &deadlocks)]);
+    let explore = |options: &[&str], source: &str| {
+        let explored = raddle_in(folder.path())
+            .args(["explore", "--json", "--runs", "100", "--strategy", "random"])
+            .args(options)
+            .arg(source)
+            .env("CORPUS_TURN_MS", "0")
+            .output();
+        found(&explored.unwrap())
+    };
+    let findings = explore(&["--cflags", &include], "helped.c");
+    assert!(findings.is_empty(), "{findings:#?}");
+    let findings = explore(&[], "abba.c");
+    assert_eq!(findings.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [Kind::Deadlock]);
     replays_always(folder.path(), &findings);
 }
 

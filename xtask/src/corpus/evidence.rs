@@ -25,6 +25,9 @@ const OPTIONS: [&[&str]; 7] = [
     &["--strategy", "pos", "--runs", "2"],
 ];
 
+/// What may be provoked in a hunt with an option: schedules of provocations have the head of all others, so few will do.
+const PROVOKE: &str = "20,2s";
+
 /// Stores in the folder of a case: of plain hunts, of hunts with an option, of exploring.
 const STORES: [&str; 3] = [".raddle", "with-option", "explored"];
 
@@ -79,7 +82,7 @@ impl Check<'_> {
         hunt(case, &folder, &[])?;
         let one = number % OPTIONS.len();
         for option in if self.every_option { &OPTIONS[..] } else { &OPTIONS[one..=one] } {
-            hunt(case, &folder, &[&["--keep", STORES[1]], *option].concat())?;
+            hunt(case, &folder, &[&["--keep", STORES[1], "--provoke", PROVOKE], *option].concat())?;
         }
         if !case.explore.is_empty() {
             explore(runner, case, &folder)?;

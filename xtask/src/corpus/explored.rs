@@ -7,7 +7,7 @@
 //!
 //! What comes from outside (time, signals, the network) belongs to a program that no seed decides; such cases are left out.
 
-use super::golden::{GOLDEN_FILE, Golden};
+use super::golden::{GOLDEN_FILE, Golden, Source};
 use super::hunt::{Markers, describe, fits, markers};
 use super::manifest::{Case, End, Expected, Output, Verdict};
 use super::run::{Runner, Variant, compare_output};
@@ -79,7 +79,7 @@ pub(super) fn is_allowed(kind: Kind, verdicts: &[Verdict]) -> bool {
 }
 
 /// Is the verdict one that `raddle explore` can show?
-fn shows_in_an_ending(verdict: Verdict) -> bool {
+pub(super) fn shows_in_an_ending(verdict: Verdict) -> bool {
     !matches!(verdict, Verdict::Clean | Verdict::May | Verdict::Race)
 }
 
@@ -214,13 +214,17 @@ impl Runner {
 
     /// What exploring a program says whose error only a search finds: its golden output.
     fn golden_explored(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
-        let is_due =
-            case.predict.is_empty() && case.explore.iter().any(|&verdict| shows_in_an_ending(verdict));
-        if golden == Golden::Ignore || !is_due {
+        if golden == Golden::Ignore || Source::of(case) != Some(Source::Explore) {
             return Ok(());
         }
         self.golden_of(case, folder, golden, |runner| {
             let mut command = runner.explore_command(case, folder, GOLDEN_STRATEGY, RUNS, GOLDEN_FILE);
+            if let (Output::Exactly(text), true) =
+                (&case.output, case.explore.contains(&Verdict::WrongOutput))
+            {
+                std::fs::write(folder.join("expected"), text)?;
+                command.args(["--expect-output", "expected"]);
+            }
             command.args(["--timeout", RUN_SECONDS, "--keep", "golden", "--", "./program"]).args(&case.args);
             runner.limited_output(command, case, RUNS.div_ceil(2)).map(drop)
         })

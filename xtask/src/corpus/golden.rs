@@ -10,9 +10,11 @@
 //! numbers of events, everything about frames of libraries, and why attempts to stop both threads at once have failed. Ids
 //! stay: that they are the same everywhere is their purpose.
 
+use super::explored::shows_in_an_ending;
 use super::manifest::{Case, Verdict};
 use super::run::Runner;
 use anyhow::{Context, bail};
+use raddle_findings::Kind;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,6 +29,29 @@ pub enum Golden {
     Bless,
 }
 
+/// What a golden text is made by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Hunt,
+    Explore,
+    Run,
+}
+
+impl Source {
+    /// The first one that owes findings about the case, if any does.
+    pub fn of(case: &Case) -> Option<Source> {
+        let owes = |verdicts: &[Verdict]| verdicts.iter().any(|&verdict| verdict != Verdict::Clean);
+        if case.crashes() || owes(&case.predict) {
+            return Some(Source::Hunt);
+        }
+        if Runner::can_explore(case) && case.explore.iter().any(|&verdict| shows_in_an_ending(verdict)) {
+            return Some(Source::Explore);
+        }
+        let is_misused = case.findings.iter().any(|entry| entry.kind == Kind::LockMisuse);
+        (owes(&case.online) || is_misused && !case.online.is_empty()).then_some(Source::Run)
+    }
+}
+
 /// How the run is recorded whose findings are golden.
 pub(super) const SEEDED: [&str; 4] = ["--strategy", "random", "--seed", "1"];
 
@@ -39,8 +64,7 @@ impl Runner {
     /// Hunts in a program that was built into this folder, compares what `raddle report` makes of the findings with the golden
     /// files of the case, or writes those.
     pub(super) fn golden(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
-        let has_text = case.crashes() || !case.predict.is_empty() && case.predict != [Verdict::Clean];
-        if golden == Golden::Ignore || !has_text {
+        if golden == Golden::Ignore || Source::of(case) != Some(Source::Hunt) {
             return Ok(());
         }
         self.golden_of(case, folder, golden, |runner| {

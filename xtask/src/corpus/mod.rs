@@ -7,13 +7,14 @@ pub mod evidence;
 pub mod explored;
 pub mod golden;
 pub mod hunt;
+pub mod innocent;
 mod kinds;
 pub mod manifest;
 pub mod online;
 pub mod run;
 pub mod steered;
 
-use self::golden::Golden;
+use self::golden::{Golden, Source};
 use crate::project;
 use anyhow::{Context, bail};
 use manifest::Case;
@@ -57,8 +58,12 @@ pub struct Args {
     /// Instead: explore each case that has a verdict of exploration, and compare.
     #[arg(long, conflicts_with_all = ["half", "determinism", "replay", "evidence"])]
     explore: bool,
-    /// Instead: hunt in (or explore) each case that has findings, and write its golden files anew.
+    /// Instead: ask every command about the correct programs whose synchronisation Raddle cannot see, built by both compilers at both
+    /// levels, and see that nothing is called confirmed or unordered.
     #[arg(long, conflicts_with_all = ["half", "determinism", "replay", "evidence", "explore"])]
+    innocent: bool,
+    /// Instead: hunt in (or explore) each case that has findings, and write its golden files anew.
+    #[arg(long, conflicts_with_all = ["half", "determinism", "replay", "evidence", "explore", "innocent"])]
     bless: bool,
     /// Use this raddle instead of building one.
     #[arg(long, value_name = "PATH")]
@@ -125,16 +130,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.bless {
         let clang = runner.clang.is_some();
         anyhow::ensure!(clang, "golden files are made with clang, which is not installed");
-        let has_golden =
-            |case: &Case| !case.predict.is_empty() || case.crashes() || Runner::can_explore(case);
+        let has_golden = |case: &Case| Source::of(case).is_some();
         let cases: Vec<&Case> = cases
             .iter()
             .filter(|case| wanted(case) && has_golden(case) && runner.can(case, GOLDEN_VARIANT))
             .collect();
         let failures = run_jobs(&cases, args.jobs.max(1), |case| {
-            let blessed = match case.predict.is_empty() && !case.crashes() {
-                true => runner.explore(case, GOLDEN_VARIANT, Golden::Bless),
-                false => runner.hunt(case, GOLDEN_VARIANT, Golden::Bless),
+            let blessed = match Source::of(case) {
+                Some(Source::Hunt) => runner.hunt(case, GOLDEN_VARIANT, Golden::Bless),
+                Some(Source::Explore) => runner.explore(case, GOLDEN_VARIANT, Golden::Bless),
+                Some(Source::Run) => runner.online(case, GOLDEN_VARIANT, Golden::Bless),
+                None => Ok(()),
             };
             blessed.map_err(|error| (case.name.clone(), error))
         });
@@ -142,6 +148,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     if args.explore {
         return run_explored(&runner, args, cases.iter().filter(|case| wanted(case)));
+    }
+    if args.innocent {
+        let jobs: Vec<(&Case, Variant)> = cases
+            .iter()
+            .filter(|case| wanted(case) && Runner::is_innocent(case))
+            .flat_map(|case| full_matrix().into_iter().map(move |variant| (case, variant)))
+            .filter(|(case, variant)| !variant.fixed_addresses && runner.can(case, *variant))
+            .collect();
+        let failures = run_jobs(&jobs, args.jobs.max(1), |(case, variant)| {
+            let asked = runner.innocent(case, *variant);
+            asked.map_err(|error| (format!("{} ({variant})", case.name), error))
+        });
+        return conclude(jobs.len(), &failures);
     }
     if let Some(replays) = args.evidence {
         return run_evidence(&runner, args, &cases, replays, wanted);
@@ -194,6 +213,10 @@ fn run_evidence(
         .collect();
     let failures = run_jobs(&jobs, args.jobs.max(1), |&(number, case, variant)| {
         let checked = check.run(runner, case, variant, number);
+        if checked.is_ok() {
+            // It takes hours, and whoever watches wants to know how far it is.
+            eprintln!("{} ({variant}): all shown again", case.name);
+        }
         checked.map_err(|error| (format!("{} ({variant})", case.name), error))
     });
     let count = |number: &AtomicUsize| number.load(Ordering::Relaxed);

@@ -4,12 +4,14 @@
 //! Places are compared only for builds without optimisation. A known group of findings that is `hidden` (another order
 //! would be needed) is not due.
 
+use super::golden::{GOLDEN_FILE, Golden, SEEDED, Source};
 use super::hunt::{describe, describe_all, fits, group, markers};
 use super::manifest::{Case, End, Expected, Verdict};
 use super::run::{Runner, Variant};
 use anyhow::bail;
 use raddle_findings::{Finding, FindingsFile, Kind};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 /// What a manifest says about online detection.
@@ -84,7 +86,7 @@ impl OnlineVerdict<'_> {
 
 impl Runner {
     /// Runs the case under online detection and compares what is found with the manifest.
-    pub fn online(&self, case: &Case, variant: Variant) -> anyhow::Result<()> {
+    pub fn online(&self, case: &Case, variant: Variant, golden: Golden) -> anyhow::Result<()> {
         let scratch = tempfile::Builder::new().prefix("raddle-online-").tempdir()?;
         let folder = scratch.path().join("program");
         self.build(case, variant, &folder, true)?;
@@ -97,6 +99,25 @@ impl Runner {
         if matches!(case.end, End::Status(_)) {
             super::run::compare_output(case, &stdout)?;
         }
-        OnlineVerdict { online: &case.online, finding: &case.findings }.check(case, variant, &kept.findings)
+        OnlineVerdict { online: &case.online, finding: &case.findings }.check(
+            case,
+            variant,
+            &kept.findings,
+        )?;
+        self.golden_online(case, &folder, golden)
+    }
+
+    /// The golden text of a case about which only `raddle run` has something to say: of a run that a seed decides.
+    fn golden_online(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
+        if golden == Golden::Ignore || Source::of(case) != Some(Source::Run) {
+            return Ok(());
+        }
+        self.golden_of(case, folder, golden, |runner| {
+            let mut command = Command::new(&runner.raddle);
+            command.args(["run", "--quiet", "--output", GOLDEN_FILE]).args(SEEDED);
+            command.args(["--", "./program"]).args(&case.args).current_dir(folder);
+            command.env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
+            runner.limited_output(command, case, 1).map(drop)
+        })
     }
 }

@@ -280,9 +280,8 @@ fn replay(runner: &Runner, case: &Case, folder: &Path, strategy: &str, runs: u32
     let mut replay = command(runner, folder);
     replay.args(["replay", "--json", "--repeat", &runs.to_string(), "--timeout", "60"]).arg(&demo);
     let replayed = runner.limited_for(replay, case, runs)?;
-    let said = String::from_utf8_lossy(&replayed.stderr).into_owned();
-    let last = said.lines().rev().find(|line| line.starts_with('{')).unwrap_or_default();
-    let json: Value = serde_json::from_str(last).with_context(|| format!("raddle replay said {said}"))?;
+    let json: Value = serde_json::from_slice(&replayed.stdout)
+        .with_context(|| format!("raddle replay said {}", String::from_utf8_lossy(&replayed.stderr)))?;
     if json["same"] != runs {
         bail!("{} of {runs} replays were the same: {}", json["same"], json["failure"]);
     }

@@ -62,10 +62,8 @@ fn one(
         .current_dir(scratch.path())
         .output()
         .context("cannot start raddle replay")?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().rev().find(|line| line.starts_with('{')).unwrap_or_default();
-    let json: serde_json::Value =
-        serde_json::from_str(last).with_context(|| format!("raddle replay said {said}"))?;
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("raddle replay said {}", String::from_utf8_lossy(&output.stderr)))?;
     println!(
         "{} under {strategy}: a demo of {bytes} bytes, the same in {} of {replays} replays",
         program.name, json["same"]

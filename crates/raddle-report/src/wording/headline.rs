@@ -284,7 +284,7 @@ fn lock_misuse(finding: &Finding, parties: &[&Party]) -> String {
         Detail::Misuse { misuse: Misuse::DestroyedHeld } => format!("{who} destroys {what} while it is held"),
         Detail::Misuse { misuse: Misuse::EndedHolding } => format!("{who} ends while it holds {what}"),
         Detail::Misuse { misuse: Misuse::InvalidObject } => {
-            format!("{who} uses {what}, which is not initialised or destroyed")
+            format!("{who} uses {what}, which was destroyed or never initialised")
         }
         Detail::Misuse { misuse: Misuse::SignalUnsafe } => {
             format!("{who} calls, in a signal handler, a function that is not safe there")

@@ -8,17 +8,20 @@ use raddle_findings::{Detail, Finding, Kind, Remark, Seen, What};
 /// The objects that the headline does not explain.
 pub(super) fn objects(finding: &Finding) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    let names: Vec<String> = finding.objects.iter().map(short).collect();
-    let locks = finding.objects.iter().any(|object| matches!(object.what, What::Mutex | What::Rwlock));
     match finding.kind {
-        Kind::Deadlock | Kind::LockOrder if !names.is_empty() => {
-            let noun = if locks { "locks" } else { "objects" };
-            notes.push(format!("{noun} involved: {}", names.join(", ")));
-        }
+        Kind::Deadlock | Kind::LockOrder if !finding.objects.is_empty() => notes.push(involved(finding)),
         _ => {}
     }
     notes.extend(finding.objects.iter().filter_map(story));
     notes
+}
+
+/// ``locks involved: `bob`, `alice` ``; where not all are locks, each with what it is.
+fn involved(finding: &Finding) -> String {
+    let are_locks = finding.objects.iter().all(|object| matches!(object.what, What::Mutex | What::Rwlock));
+    let call = if are_locks { short } else { super::object::object };
+    let names: Vec<String> = finding.objects.iter().map(call).collect();
+    format!("{} involved: {}", if are_locks { "locks" } else { "objects" }, names.join(", "))
 }
 
 pub(super) fn detail(finding: &Finding) -> Option<String> {

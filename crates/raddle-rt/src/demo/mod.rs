@@ -307,6 +307,20 @@ pub fn opened(thread: &Thread, fd: i32) {
     }
 }
 
+/// Has a signal come to a thread that waits for its turn, whose handler can run now? What the thread waits for may never come
+/// otherwise: in the kernel, too, a handler interrupts a wait. In a replay the demo says when it comes.
+pub fn may_handle(thread: &Thread) -> bool {
+    MODE.load(Ordering::Relaxed) != REPLAY && thread.signals.is_ready()
+}
+
+/// Runs the handlers of what has come to a thread that waits for its turn.
+pub fn handle(thread: &Thread) {
+    match on() {
+        true => signal_point(thread),
+        false => signal::deliver_waiting(thread),
+    }
+}
+
 /// Runs the handlers of signals that have arrived. The thread is at a visible operation, or in a system call.
 pub fn signal_point(thread: &Thread) {
     if MODE.load(Ordering::Relaxed) != RECORD {

@@ -11,7 +11,7 @@
 //! one up. Terminals order nothing. What is read from a regular file may have been written by another thread, which may be how the reader
 //! knows that it is there, so reading comes after writing; closing one matters only once the program locks files.
 
-use crate::thread;
+use crate::thread::{self, Thread};
 use crate::{detect, observe, real, run};
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -158,7 +158,7 @@ pub fn before(flow: Flow, fd: usize) {
     if flow == Flow::Out && on() {
         pass(fd, SyncOp::Send);
         if WATCHING.load(Ordering::Relaxed) {
-            send(COUNTERS);
+            tell(thread::current(), SyncOp::Send, COUNTERS);
         }
     }
 }
@@ -172,11 +172,13 @@ pub fn after(flow: Flow, fd: usize, result: isize) {
     }
 }
 
+/// In its turn a steered thread makes the program's call from inside the runtime; it is the program's call nevertheless.
 fn pass(fd: usize, op: SyncOp) {
-    if thread::observed().is_some()
+    let thread = thread::current();
+    if thread.is_observed()
         && let Some(object) = object(fd)
     {
-        say(op, object);
+        tell(thread, op, object);
     }
 }
 
@@ -192,6 +194,12 @@ pub fn receive(object: usize) {
 
 fn say(op: SyncOp, object: usize) {
     if let (true, Some(thread)) = (on(), thread::observed()) {
+        tell(thread, op, object);
+    }
+}
+
+fn tell(thread: &Thread, op: SyncOp, object: usize) {
+    if thread.is_observed() {
         observe::sync(thread, thread.caller_pc(), op, object, 0);
     }
 }

@@ -143,6 +143,13 @@ pub fn deliver_deferred(thread: &Thread) {
     }
 }
 
+/// The thread waits for its turn inside the runtime, and handlers of what has come in the meantime run first.
+pub fn deliver_waiting(thread: &Thread) {
+    let busy = thread.open();
+    deliver_deferred(thread);
+    thread.close(busy);
+}
+
 extern "C" fn do_setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
     // SAFETY: null, or a valid structure of the program.
     let armed = !new.is_null() && unsafe { (*new).it_value.tv_sec != 0 || (*new).it_value.tv_usec != 0 };
@@ -251,6 +258,7 @@ extern "C" fn do_sigaction(signal: c_int, new: *const libc::sigaction, old: *mut
             handler.flags.store(changed.sa_flags as usize, Ordering::Relaxed);
             handler.mask.store(mask_of(&changed.sa_mask), Ordering::Relaxed);
             handler.function.store(function, Ordering::Release);
+            steer::note_handlers();
             changed.sa_sigaction = arrive as *const () as usize;
             changed.sa_flags |= libc::SA_SIGINFO;
         }

@@ -42,7 +42,7 @@ pub use objects::{
 };
 pub use scheduler::{
     add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, expect_signal, has_ended,
-    interrupt, is_searched, join_token, leave, next_payload, note_unchanged, on, orders_calls,
+    interrupt, is_searched, join_token, leave, next_payload, note_handlers, note_unchanged, on, orders_calls,
     orders_handlers, pass_to_main, replaying, start, step_of, stop_steering,
 };
 pub use standing::{Standing, look, note_crash};
@@ -77,9 +77,9 @@ fn turn(thread: &Thread, request: Request, detail: Detail) -> bool {
             }
             Grant::Wait => {
                 watch::sleep_until_granted(thread);
-                if demo::has_signal(thread) {
+                if demo::may_handle(thread) {
                     interrupt(thread);
-                    demo::signal_point(thread);
+                    demo::handle(thread);
                 }
             }
             Grant::Handler => demo::replay_handler(thread),

@@ -58,6 +58,25 @@ pub fn expect_signal(expected: bool) {
     EXPECTS_SIGNAL.store(expected, Ordering::Relaxed);
 }
 
+/// The program has a handler of a signal, by which a thread may help those that wait, itself among them.
+static HAS_HANDLERS: AtomicBool = AtomicBool::new(false);
+
+pub fn note_handlers() {
+    HAS_HANDLERS.store(true, Ordering::Relaxed);
+}
+
+pub fn has_handlers() -> bool {
+    HAS_HANDLERS.load(Ordering::Relaxed)
+}
+
+/// Will the thread run a handler before it sleeps again? A signal is pending for it, waits for it to leave the runtime, or has just woken it.
+fn is_about_to_handle(ix: ThreadIx, entry: &Entry) -> bool {
+    let thread = station(ix).thread();
+    thread.signals.is_ready()
+        || entry.os_tid != crate::real::gettid() && !tasks::asleep(entry.os_tid)
+        || tasks::is_signalled(entry.os_tid)
+}
+
 /// What the scheduler asks about this process.
 pub struct World;
 
@@ -85,6 +104,10 @@ impl Outside for World {
 
     fn expects_signal(&self) -> bool {
         EXPECTS_SIGNAL.load(Ordering::Relaxed)
+    }
+
+    fn is_about_to_handle(&self, ix: ThreadIx, entry: &Entry) -> bool {
+        has_handlers() && is_about_to_handle(ix, entry)
     }
 
     #[inline]

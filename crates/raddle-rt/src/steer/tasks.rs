@@ -85,6 +85,26 @@ pub fn asleep(tid: u32) -> bool {
     }
 }
 
+/// Is a signal on its way to the thread, which its mask lets through? Unknown counts as no.
+pub fn is_signalled(tid: u32) -> bool {
+    let fd = Path::new(format_args!("/proc/self/task/{tid}/status")).open(0);
+    if fd < 0 {
+        return false;
+    }
+    let mut text = [0u8; 4096];
+    let bytes = read(fd, libc::SYS_read, &mut text);
+    close(fd);
+    let lines = || text[..bytes].split(|&byte| byte == b'\n');
+    let set = |name: &[u8]| lines().find_map(|line| line.strip_prefix(name)).map_or(0, signal_set);
+    (set(b"SigPnd:") | set(b"ShdPnd:")) & !set(b"SigBlk:") != 0
+}
+
+/// A set of signals as the kernel writes it, in hexadecimal digits.
+fn signal_set(text: &[u8]) -> u64 {
+    let digits = text.iter().filter_map(|&byte| (byte as char).to_digit(16));
+    digits.fold(0, |set, digit| set << 4 | u64::from(digit))
+}
+
 /// Does any thread of the process run, or wait for nothing but a processor or a disk? One that has ended counts as well, until
 /// its parent has heard of it, which is at once. Unknown counts as asleep.
 pub fn process_awake(pid: i32) -> bool {

@@ -76,7 +76,7 @@ pub fn sleep_until_granted(thread: &Thread) {
         looks += 1;
         real::futex_wait_private(word, grant::ASLEEP, in_line.map_or(LOOK_AFTER_US, |patience| patience.us));
         if word.load(Ordering::Acquire) != grant::GIVEN {
-            if crate::demo::has_signal(thread) {
+            if crate::demo::may_handle(thread) {
                 return;
             }
             {
@@ -130,7 +130,8 @@ fn look() {
             let lost = is_lost(ix, entry);
             (lost || is_away(ix, entry)).then_some(lost)
         });
-        if passed {
+        // A signal may have been on its way when the scheduler last asked, and has come to nothing since.
+        if passed || scheduler::has_handlers() {
             CHANGED_MS.store(now, Ordering::Relaxed);
             sched.choose(&World);
         }

@@ -2,6 +2,7 @@
 
 use super::{Ctx, Exit};
 use crate::detector_options::{DetectorOptions, unknown};
+use crate::hunt::visibility::Sight;
 use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -148,6 +149,7 @@ pub(crate) fn detect(
     if let Some(trace) = &trace {
         witness::complete(&mut outcome.reports, trace);
     }
+    let mut sight = Sight::of(&source.tables().modules);
     let mut findings = Vec::new();
     let mut are_checked = false;
     for report in &outcome.reports {
@@ -166,6 +168,7 @@ pub(crate) fn detect(
             }
             finding = self::finding(report, source.tables(), &outcome.names, &mut namer);
         }
+        sight.consider(&mut finding);
         let about = format!("{} {}", finding.kind.name(), finding.id);
         let schedule = trace.as_ref().and_then(|trace| {
             let mut place = |location| namer.location(&trace.tables, location);

@@ -17,13 +17,12 @@ use crate::launch::shards::{self, Part};
 use crate::launch::shared_sites::VisibleAccesses;
 use crate::launch::target::Target;
 use crate::launch::{Launch, identity, steering};
-use crate::online;
+use crate::online::known::Known;
 use crate::output::{OutputArgs, Reporter, Stream};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use raddle_explore::systematic::search::Shard;
 use raddle_explore::{Campaign, Ending, Estimate, Observation, Seen, Strategy};
-use raddle_findings::naming::Namer;
 use raddle_findings::store::Added;
 use raddle_findings::{Evidence, Store, file};
 use raddle_property::script::Property;
@@ -325,9 +324,10 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let again = |seen: &Seen| done.again(&plan, seen.first_run);
     let ids = report(&args, &plan, &store, (campaign, &groups, &again), &mut reporter, (&stop, ctx))?;
     if args.races {
+        let mut known = Known::of(&[]);
         for race in done.races().iter() {
-            let finding = online::finding::finding(&race.report, &mut Namer::new(&race.modules));
-            reporter.hear(finding, true);
+            known.update(&race.modules);
+            reporter.hear(known.finding(&race.report), true);
         }
     }
     // The order that noise makes is the system's, and nobody writes it down.
@@ -420,8 +420,15 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         eprintln!("raddle: {}", launch.serving.pace().sentence());
     }
     let exit = reporter.finish(launch.words())?;
-    // A loop that never ends is a failure, and no finding.
-    let failed = search.is_some_and(|search| search.failures > 0);
+    // A loop that never ends is a failure, and no finding. What is one has had its say, also where it is suppressed or known.
+    let is_finding = |observation: &Observation| {
+        ids.contains_key(&(observation.ending.clone(), observation.place.clone()))
+    };
+    let has_failed = |observation: &Observation| {
+        !matches!(observation.ending, Ending::Exit(0) | Ending::Allowed(_)) && !is_finding(observation)
+    };
+    let failed = search.is_some_and(|search| search.failures > 0)
+        && campaign.outcomes().into_iter().any(|(observation, _)| has_failed(observation));
     Ok(match (exit, interrupt::signal()) {
         (Exit::Clean, _) if failed => Exit::Found,
         (Exit::Clean, Some(signal)) => Exit::Status(interrupt::status(signal)),

@@ -4,6 +4,7 @@ use super::{Ctx, Exit};
 use crate::compiler::Refusal;
 use crate::evidence::judge::{Judged, judge, judge_recorded};
 use crate::evidence::replaying::{self, Rebuild, Replayed as Program};
+use crate::hunt::confirm::located;
 use crate::launch::demo::Replayed;
 use crate::launch::detecting::{Audience, Ended, replay_demo as replay_demo_heard};
 use crate::launch::identity::Identity;
@@ -11,7 +12,7 @@ use crate::launch::process::{describe as describe_status, shell_status};
 use crate::launch::steering::{self, Then};
 use crate::launch::target::Target;
 use crate::launch::{Launch, Streams};
-use crate::online::finding::finding;
+use crate::online::known::Known;
 use crate::online::lock_order::lock_orders;
 use crate::output::{Heard, OutputArgs, Reporter, Stream};
 use anyhow::Context;
@@ -76,7 +77,7 @@ pub struct Args {
     /// With --gdb: commands for gdb, one option each, after which it ends; without them it is yours.
     #[arg(long, value_name = "COMMAND", requires = "gdb")]
     gdb_command: Vec<String>,
-    /// Print the outcome as JSON.
+    /// Print the outcome as JSON (docs/finding-schema.json, `$defs/replay`); the program's output goes to standard error.
     #[arg(long)]
     json: bool,
 }
@@ -95,7 +96,8 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
     let text = read_schedule(&path)?;
     let mut schedule =
         Schedule::parse(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let Program { launch, same_program } = program(&args, &schedule, &path)?;
+    let Program { mut launch, same_program } = program(&args, &schedule, &path)?;
+    launch.output_to_error = args.json;
     if !same_program {
         // Its code lies elsewhere.
         schedule.crash_place.clear();
@@ -129,6 +131,9 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
             None => judge(&launch, &schedule, then, streams, timeout, ctx)?,
         });
     }
+    // Places of the program, as it is now.
+    tally.failure =
+        tally.failure.map(|attempt| located(attempt, &mut Namer::new(&[whole_file(&launch.program)])));
     if args.json {
         println!("{}", tally.json(&path, &schedule, same_program));
     } else if !ctx.quiet {
@@ -143,6 +148,12 @@ pub fn run(args: Args, ctx: &Ctx) -> anyhow::Result<Exit> {
         Verdict::Gone => Exit::Clean,
         Verdict::Left => Exit::Status(LEFT_STATUS),
     })
+}
+
+/// A program as a module of which only the numbering in its file is known.
+fn whole_file(program: &Path) -> Module {
+    let path = program.display().to_string();
+    Module { path, start: 0, end: u64::MAX, bias: 0, build_id: Vec::new() }
 }
 
 /// Exit status when the program left the schedule.
@@ -268,35 +279,27 @@ fn demo_at(path: &Path) -> anyhow::Result<Option<Demo>> {
 /// Shows what was found when the demo was recorded, and is found again.
 struct DemoListener<'a> {
     reporter: Reporter<'a>,
-    /// Names of so many modules.
-    namer: Option<(usize, Namer)>,
+    known: Known,
     detecting: Detecting,
 }
 
 impl DemoListener<'_> {
-    fn namer(&mut self, modules: &[Module]) -> &mut Namer {
-        if self.namer.as_ref().is_none_or(|(count, _)| *count != modules.len()) {
-            self.namer = None;
-        }
-        &mut self.namer.get_or_insert_with(|| (modules.len(), Namer::new(modules))).1
-    }
-
     /// Lock orders are looked for when the program has ended.
     fn conclude(&mut self, processes: &[Ended]) {
         for ended in processes {
-            let (cycles, _) = lock_orders(&ended.dependencies, self.namer(&ended.modules));
+            self.known.update(&ended.modules);
+            let (cycles, _) = lock_orders(&ended.dependencies, &mut self.known.namer);
             for cycle in cycles {
                 self.reporter.hear(cycle, true);
             }
         }
-        // Another run may have its modules elsewhere.
-        self.namer = None;
     }
 }
 
 impl Audience for DemoListener<'_> {
     fn report(&mut self, _process: usize, report: RawReport, modules: &[Module]) -> bool {
-        let finding = finding(&report, self.namer(modules));
+        self.known.update(modules);
+        let finding = self.known.finding(&report);
         matches!(self.reporter.hear(finding, true), Heard::Shown | Heard::Again)
     }
 
@@ -312,19 +315,20 @@ impl Audience for DemoListener<'_> {
 
 /// Gives a demo again. Without a program, the recorded one is run.
 fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Result<Exit> {
-    let launch = match args.target.is_empty() {
+    let mut launch = match args.target.is_empty() {
         true => {
             let program = demo.about.command.iter().map(Into::into).collect();
             Target { program, ..args.target.clone() }.launch()?
         }
         false => args.target.launch()?,
     };
+    launch.output_to_error = args.json;
     let timeout = Duration::from_secs(args.timeout);
     let (mut same, mut first_failure, mut status) = (0, None, None);
     let output = OutputArgs::default();
     let mut listener = DemoListener {
         reporter: Reporter::new("replay", &output, Stream::Stderr, ctx)?,
-        namer: None,
+        known: Known::of(&[]),
         detecting: demo.about.detecting.clone().unwrap_or_default(),
     };
     // A file as standard input is read again from where it was.
@@ -350,7 +354,7 @@ fn replay_demo(args: &Args, path: &Path, demo: &Demo, ctx: &Ctx) -> anyhow::Resu
     }
     if args.json {
         let about = serde_json::json!({ "demo": path, "runs": args.repeat.max(1), "same": same, "failure": first_failure });
-        eprintln!("{about}");
+        println!("{about}");
     } else if !ctx.quiet {
         eprintln!("raddle: {}: the same in {same} of {} runs", path.display(), args.repeat.max(1));
         if let Some(failure) = &first_failure {

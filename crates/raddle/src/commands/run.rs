@@ -4,7 +4,6 @@ use super::record::STEPS_UNKNOWN;
 use super::{Ctx, Exit, StatusArgs, show_standing};
 use crate::compiler::Refusal;
 use crate::evidence::ending;
-use crate::hunt::visibility::Sight;
 use crate::interrupt;
 use crate::launch::detecting::{self, Audience, Detected, Ended, detect};
 use crate::launch::following::Process;
@@ -12,7 +11,8 @@ use crate::launch::halting::Halt;
 use crate::launch::process::describe;
 use crate::launch::target::{Target, TreeArgs};
 use crate::launch::{Launch, Streams, demo, exploring};
-use crate::online::finding::{NAME, finding};
+use crate::online::NAME;
+use crate::online::known::Known;
 use crate::online::lock_order::lock_orders;
 use crate::online::options::{self, Options};
 use crate::output::{Heard, OutputArgs, Reporter, Stream};
@@ -283,14 +283,6 @@ fn warn(of: &str, problems: &[String], ctx: &Ctx) {
     }
 }
 
-/// What is known of a process: its symbols are read once, and not for each report.
-struct Known {
-    namer: Namer,
-    /// How many modules the names are of.
-    modules: usize,
-    sight: Sight,
-}
-
 /// Takes findings as they come.
 struct Listener<'a> {
     reporter: Reporter<'a>,
@@ -307,8 +299,8 @@ struct Listener<'a> {
 
 impl Audience for Listener<'_> {
     fn report(&mut self, process: usize, report: RawReport, modules: &[Module]) -> bool {
-        let finding = finding(&report, &mut self.known(process, modules).namer);
-        self.hear(process, finding, modules)
+        let finding = self.known(process, modules).finding(&report);
+        self.hear(finding)
     }
 
     fn defaults(&mut self, wishes: Defaults) -> (u64, [u64; setting::COUNT]) {
@@ -338,12 +330,12 @@ impl Listener<'_> {
         let ctx = self.ctx;
         let listener = self;
         let mut cut = false;
-        for (number, ended) in (1..).zip(&detected.processes) {
+        for ended in &detected.processes {
             let mut namer = Namer::new(&ended.modules);
             let (cycles, too_many) = lock_orders(&ended.dependencies, &mut namer);
             cut |= too_many;
             for cycle in cycles {
-                listener.hear(number, cycle, &ended.modules);
+                listener.hear(cycle);
             }
             if let Some(End::Crash(report)) = &ended.end {
                 let finding = match ended.halt {
@@ -352,7 +344,7 @@ impl Listener<'_> {
                     Some(Halt::TimedOut) => None,
                 };
                 if let Some(finding) = finding {
-                    listener.hear(number, finding, &ended.modules);
+                    listener.hear(finding);
                 }
             }
             show_standing(ended.halt, ended.end.as_ref(), &ended.modules);
@@ -363,26 +355,17 @@ impl Listener<'_> {
 
     /// What is known of a process with these modules.
     fn known(&mut self, process: usize, modules: &[Module]) -> &mut Known {
-        let known = self.known.entry(process).or_insert_with(|| Known {
-            namer: Namer::new(modules),
-            modules: modules.len(),
-            sight: Sight::of(&[]),
-        });
-        if known.modules != modules.len() {
-            (known.namer, known.modules) = (Namer::new(modules), modules.len());
-        }
+        let known = self.known.entry(process).or_insert_with(|| Known::of(modules));
+        known.update(modules);
         known
     }
 
     /// Is the finding shown, or was it?
-    fn hear(&mut self, process: usize, mut finding: Finding, modules: &[Module]) -> bool {
+    fn hear(&mut self, mut finding: Finding) -> bool {
         let destroyed = matches!(finding.detail, Detail::Misuse { misuse: Misuse::DestroyedHeld });
         if destroyed && !self.options.report_destroy_locked {
             return false;
         }
-        let sight = &mut self.known(process, modules).sight;
-        sight.update(modules);
-        sight.consider(&mut finding);
         if let Some(prefix) = &self.options.strip_path_prefix {
             strip(&mut finding, prefix);
         }

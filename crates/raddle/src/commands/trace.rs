@@ -47,7 +47,7 @@ enum Action {
         #[arg(long)]
         check: bool,
     },
-    /// Prints events, one a line.
+    /// Prints events, one per line.
     Dump(DumpArgs),
     /// Converts to and from RAPID's STD text, to JSON for ui.perfetto.dev, and to Raddle's own format.
     Convert(ConvertArgs),
@@ -68,7 +68,7 @@ struct DumpArgs {
     /// Show the calls that led to each event.
     #[arg(long)]
     stacks: bool,
-    /// Draw the visible operations as lanes, one column a thread, in 80 columns.
+    /// Draw the visible operations as lanes, one column per thread, in 80 columns.
     #[arg(long, conflicts_with_all = ["kind", "thread", "stacks", "json"])]
     lanes: bool,
     /// One JSON object a line.

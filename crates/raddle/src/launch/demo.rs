@@ -271,7 +271,13 @@ fn pass(
     let forwarding = caught.map(|caught| caught.pass_to(&child));
     let stdout = child.stdout.take().context("the program has no standard output")?;
     let stderr = child.stderr.take().context("the program has no standard error")?;
-    let copy_out = std::thread::spawn(move || hash_and_copy(stdout, (!silent).then(std::io::stdout)));
+    // Where standard output is Raddle's own, the program's goes to standard error.
+    let to_error = launch.output_to_error;
+    let copy_out = std::thread::spawn(move || match (silent, to_error) {
+        (true, _) => hash_and_copy(stdout, None::<std::io::Sink>),
+        (false, true) => hash_and_copy(stdout, Some(std::io::stderr())),
+        (false, false) => hash_and_copy(stdout, Some(std::io::stdout())),
+    });
     let copy_err = std::thread::spawn(move || hash_and_copy(stderr, (!silent).then(std::io::stderr)));
     let started = Instant::now();
     let mut pause = Duration::from_micros(200);

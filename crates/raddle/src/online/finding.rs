@@ -14,7 +14,7 @@ pub const NAME: &str = "online";
 
 /// Puts names to a report. A race rests on happens-before, misuse of a lock has happened before our eyes, and a lock order
 /// is a rule that may be wrong.
-pub fn finding(report: &RawReport, namer: &mut Namer) -> Finding {
+pub(super) fn finding(report: &RawReport, namer: &mut Namer) -> Finding {
     let object = object(report, namer);
     let parties: Vec<Party> = report.parties.iter().map(|raw| party(report, raw, &object, namer)).collect();
     let (kind, basis, detail) = match report.kind {

@@ -1,5 +1,9 @@
-//! What `raddle run` does with what the runtime reports: names ([`finding`]), lock orders ([`lock_order`]) and settings ([`options`]).
+//! What `raddle run` does with what the runtime reports: names ([`finding`]) and what could explain it away ([`known`]), lock orders
+//! ([`lock_order`]) and settings ([`options`]).
 
-pub mod finding;
+mod finding;
+pub mod known;
 pub mod lock_order;
 pub mod options;
+
+pub use finding::NAME;
