@@ -195,11 +195,14 @@ pub struct Told {
     pub site: Site,
 }
 
+/// What the text of an event says about calls: the function, whether it returns, and its arguments if they are known.
+type Meaning = (NameIx, bool, Option<Vec<Value>>);
+
 /// Follows the calls of all threads.
 #[derive(Clone, Debug, Default)]
 pub struct CallTracker {
     /// By text: a call of this name, or a return.
-    meanings: FxHashMap<TextIx, Option<(NameIx, bool, Option<Vec<Value>>)>>,
+    meanings: FxHashMap<TextIx, Option<Meaning>>,
     active: Vec<Vec<Active>>,
     last: Vec<Option<Site>>,
     scratch: Vec<Active>,
