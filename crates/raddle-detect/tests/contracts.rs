@@ -232,6 +232,9 @@ fn calls_without_returns_are_moments() {
     assert!(found.iter().all(|counts| counts[0] > 20), "{found:?}");
 }
 
+/// A call of a function: the thread, the function, and the first and the last event within it, if there are any.
+type Activation = (ThreadIx, usize, Option<(usize, usize)>);
+
 /// Puts the events of a trace into functions that call each other; the activations come back as calls.
 fn in_functions(trace: &MemoryTrace, rng: &mut Rng) -> (MemoryTrace, Vec<NaiveCall>) {
     #[derive(Clone, Default)]
@@ -242,8 +245,7 @@ fn in_functions(trace: &MemoryTrace, rng: &mut Rng) -> (MemoryTrace, Vec<NaiveCa
     }
     let mut changed = trace.clone();
     let mut threads: Vec<Thread> = Vec::new();
-    // The first and the last event of each activation, if it has any.
-    let mut activations: Vec<(ThreadIx, usize, Option<(usize, usize)>)> = Vec::new();
+    let mut activations: Vec<Activation> = Vec::new();
     for (index, event) in changed.events.iter_mut().enumerate() {
         let number = event.thread.index();
         threads.resize(threads.len().max(number + 1), Thread::default());
@@ -404,7 +406,8 @@ fn contracts_are_learnt_from_clients_that_keep_them() {
     };
     let kept = map(true, true, [0, 1]).repeat(4);
     let expected = "contains(X) get(X) <- remove(X)".to_owned();
-    assert!(learn(&[kept.clone()]).contains(&expected), "{:?}", learn(&[kept.clone()]));
+    let learnt = learn(std::slice::from_ref(&kept));
+    assert!(learnt.contains(&expected), "{learnt:?}");
     // One run in which nothing keeps the pair whole says that it need not be.
     assert!(!learn(&[kept, map(false, true, [0, 1])]).contains(&expected));
     assert!(learn(&[map(true, true, [0, 1])]).is_empty(), "once is not enough");
