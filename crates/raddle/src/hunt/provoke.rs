@@ -185,7 +185,12 @@ impl Provoking<'_> {
             let Some((outcome, seen, again)) = follow(&plan, schedule)? else { continue };
             match outcome {
                 Outcome::Diverged(_) => provoked.left += 1,
-                _ => provoked.followed += 1,
+                Outcome::Ended(_)
+                | Outcome::Deadlock(_)
+                | Outcome::Parked(_)
+                | Outcome::Stuck(_)
+                | Outcome::TooManyThreads
+                | Outcome::TimedOut(_) => provoked.followed += 1,
             }
             // What waits for somebody outside does so in any order.
             endless += u32::from(matches!(outcome, Outcome::TimedOut(_)));
@@ -357,7 +362,12 @@ fn follow(
         Outcome::Diverged(_) => {
             Observation { ending: Ending::Exit(0), place: String::new(), stdout: Vec::new() }
         }
-        _ => plan.judged(observation(&steered, stdout)),
+        Outcome::Ended(_)
+        | Outcome::Deadlock(_)
+        | Outcome::Parked(_)
+        | Outcome::Stuck(_)
+        | Outcome::TooManyThreads
+        | Outcome::TimedOut(_) => plan.judged(observation(&steered, stdout)),
     };
     Ok(Some((steered.outcome, seen, again)))
 }
