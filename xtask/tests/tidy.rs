@@ -488,7 +488,7 @@ fn patterns(body: &str) -> Vec<&str> {
             _ => {}
         }
         // An arm ends with a comma, or with the brace of its block.
-        let ends = c == ',' || c == '}' && body[at + 1..].trim_start().chars().next() != Some(',');
+        let ends = c == ',' || c == '}' && !body[at + 1..].trim_start().starts_with(',');
         if ends && depth == 0 && !in_pattern {
             (start, in_pattern) = (at + 1, true);
         }
