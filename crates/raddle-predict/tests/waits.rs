@@ -22,7 +22,7 @@ fn shape(seed: u64) -> Shape {
         lock_percent: 60,
         other_percent: 50,
         end_percent: 10,
-        requests: seed % 3 == 0,
+        requests: seed.is_multiple_of(3),
         locations: 12,
         ..base
     }
