@@ -237,7 +237,10 @@ fn the_status_of_a_replay_says_what_became_of_the_error() {
     assert!(text.contains("the replay ended with status 0 before the error was shown"), "{text}");
     let other = ABBA
         .replace("#include <stdio.h>", "#include <stdio.h>\npthread_cond_t c = PTHREAD_COND_INITIALIZER;")
-        .replace("    usleep(30000);\n    pthread_mutex_lock(&b);", "    usleep(30000);\n    pthread_cond_signal(&c);");
+        .replace(
+            "    usleep(30000);\n    pthread_mutex_lock(&b);",
+            "    usleep(30000);\n    pthread_cond_signal(&c);",
+        );
     assert_ne!(other, ABBA);
     std::fs::write(folder.path().join("abba.c"), other).unwrap();
     let (status, text) = replayed(&deadlock);
