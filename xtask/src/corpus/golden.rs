@@ -177,7 +177,11 @@ fn without_attempts(text: &str) -> impl Iterator<Item = &str> {
 /// Takes out of a value what differs without meaning anything.
 fn normalise(value: &mut Value, folders: &[String]) {
     match value {
-        Value::String(text) => *text = plain(text, folders),
+        Value::String(text) => {
+            let lines: Vec<&str> =
+                text.split('\n').filter(|line| !is_attempt(&format!("= note: {line}"))).collect();
+            *text = plain(&lines.join("\n"), folders);
+        }
         Value::Array(items) => {
             items.retain(|item| !item.as_str().is_some_and(|note| is_attempt(&format!("= note: {note}"))));
             items.iter_mut().for_each(|item| normalise(item, folders));
@@ -272,6 +276,13 @@ mod tests {
         ]);
         normalise(&mut value, &folders);
         assert_eq!(value, serde_json::json!([{"library": true}, {"function": "f", "line": 3}]));
+    }
+
+    #[test]
+    fn attempts_are_left_out_of_texts_of_several_lines() {
+        let mut value = serde_json::json!({"text": "a race\nthe replay left the schedule\nseen 6 times", "notes": ["not replayed: x", "y"]});
+        normalise(&mut value, &[]);
+        assert_eq!(value, serde_json::json!({"text": "a race\nseen 6 times", "notes": ["y"]}));
     }
 
     #[test]
