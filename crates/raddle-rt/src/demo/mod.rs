@@ -310,14 +310,22 @@ pub fn opened(thread: &Thread, fd: i32) {
 /// Has a signal come to a thread that waits for its turn, whose handler can run now? What the thread waits for may never come
 /// otherwise: in the kernel, too, a handler interrupts a wait. In a replay the demo says when it comes.
 pub fn may_handle(thread: &Thread) -> bool {
-    MODE.load(Ordering::Relaxed) != REPLAY && thread.signals.is_ready()
+    thread.signals.is_ready()
+        && match MODE.load(Ordering::Relaxed) {
+            RECORD => true,
+            REPLAY => false,
+            _ => steer::handlers_may_run(thread),
+        }
 }
 
 /// Runs the handlers of what has come to a thread that waits for its turn.
 pub fn handle(thread: &Thread) {
     match on() {
         true => signal_point(thread),
-        false => signal::deliver_waiting(thread),
+        false => {
+            steer::note_handled();
+            signal::deliver_waiting(thread);
+        }
     }
 }
 

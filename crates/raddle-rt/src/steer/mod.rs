@@ -41,9 +41,10 @@ pub use objects::{
     is_cancelled, released, signal, signalled, yielded,
 };
 pub use scheduler::{
-    add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, expect_signal, has_ended,
-    interrupt, is_searched, join_token, leave, next_payload, note_handlers, note_unchanged, on, orders_calls,
-    orders_handlers, pass_to_main, replaying, start, step_of, stop_steering,
+    add_child, adopt_main, before_exit, come_back, desynchronised, end_thread, expect_signal,
+    handlers_may_run, has_ended, interrupt, is_searched, join_token, leave, next_payload, note_handled,
+    note_handlers, note_unchanged, on, orders_calls, orders_handlers, pass_to_main, replaying, start,
+    step_of, stop_steering,
 };
 pub use standing::{Standing, look, note_crash};
 

@@ -69,12 +69,26 @@ pub fn has_handlers() -> bool {
     HAS_HANDLERS.load(Ordering::Relaxed)
 }
 
+/// Nobody can go unless this thread, which is set aside, runs the handler of a signal that has come to it.
+static HANDLER_DUE: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// May a thread that waits for its turn run its handlers now? When a signal comes is chance, so under a seed it may only where it makes
+/// no difference when it came: where all wait for it. A schedule has no step for it, and goes on when it has run.
+pub fn handlers_may_run(thread: &Thread) -> bool {
+    replaying() || HANDLER_DUE.load(Ordering::Relaxed) == thread.place().0
+}
+
+pub fn note_handled() {
+    HANDLER_DUE.store(u32::MAX, Ordering::Relaxed);
+}
+
 /// Will the thread run a handler before it sleeps again? A signal is pending for it, waits for it to leave the runtime, or has just woken it.
 fn is_about_to_handle(ix: ThreadIx, entry: &Entry) -> bool {
-    let thread = station(ix).thread();
-    thread.signals.is_ready()
-        || entry.os_tid != crate::real::gettid() && !tasks::asleep(entry.os_tid)
-        || tasks::is_signalled(entry.os_tid)
+    if station(ix).thread().signals.is_ready() || tasks::is_signalled(entry.os_tid) {
+        HANDLER_DUE.store(ix.0, Ordering::Relaxed);
+        return true;
+    }
+    entry.os_tid != crate::real::gettid() && !tasks::asleep(entry.os_tid)
 }
 
 /// What the scheduler asks about this process.
