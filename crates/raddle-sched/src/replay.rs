@@ -155,7 +155,7 @@ impl<'t> Replay<'t> {
     /// The words that hold what the next step with a payload is to be given, and how many bytes of them. `None`: the
     /// schedule has no more.
     pub fn next_payload(&mut self) -> Option<(&'t [u64], usize)> {
-        if self.payload >= self.payload_end {
+        if !self.has_payload() {
             return None;
         }
         let bytes = self.words[self.payload] as usize;
@@ -166,6 +166,10 @@ impl<'t> Replay<'t> {
         let words = &self.words[self.payload + 1..][..count];
         self.payload += 1 + count;
         Some((words, bytes))
+    }
+
+    fn has_payload(&self) -> bool {
+        self.payload < self.payload_end
     }
 
     /// The schedule's number for a thread.
@@ -233,6 +237,10 @@ impl Sched<'_> {
             return Grant::Cancel;
         }
         if expected.kind == step::HANDLER && found != step::HANDLER && expected.ordinal == ordinal {
+            // Only a demo brings the signal along; otherwise it comes from the program, and the thread waits for it.
+            if !self.replay.has_payload() {
+                return Grant::Wait;
+            }
             self.roster[me].phase = Phase::Acting;
             return Grant::Handler;
         }
@@ -242,6 +250,16 @@ impl Sched<'_> {
         }
         self.roster[me].phase = Phase::Acting;
         if expected.failed && expected.kind != step::RMW { Grant::Fail } else { Grant::Go }
+    }
+
+    /// Does the schedule say that this thread, which has come to another operation, runs a handler first?
+    pub fn handler_is_next(&self, me: ThreadIx) -> bool {
+        let entry = &self.roster[me];
+        self.replay.next().is_some_and(|next| {
+            next.kind == step::HANDLER
+                && u32::from(next.thread) == entry.schedule_thread
+                && next.ordinal == entry.steps + 1
+        })
     }
 
     /// Only stop points are left. An atomic operation can be one; a thread that comes past its own has missed it.

@@ -73,9 +73,10 @@ pub fn has_handlers() -> bool {
 static HANDLER_DUE: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// May a thread that waits for its turn run its handlers now? When a signal comes is chance, so under a seed it may only where it makes
-/// no difference when it came: where all wait for it. A schedule has no step for it, and goes on when it has run.
+/// no difference when it came: where all wait for it. A schedule says when.
 pub fn handlers_may_run(thread: &Thread) -> bool {
-    replaying() || HANDLER_DUE.load(Ordering::Relaxed) == thread.place().0
+    let me = thread.place();
+    HANDLER_DUE.load(Ordering::Relaxed) == me.0 || replaying() && lock().handler_is_next(me)
 }
 
 pub fn note_handled() {
