@@ -178,26 +178,37 @@ fn replaying(blob: &[u64], one_at_a_time: bool, each: impl FnOnce(&mut Sched<'_>
 #[test]
 fn handlers_begin_where_the_schedule_says() {
     let blob = schedule(3, &[word(0, step::HANDLER, 1), word(0, step::STORE, 2)], &[]);
+    // A demo brings the signal along: the thread begins the handler at whatever operation it has come to.
+    let mut demo = blob.clone();
+    demo[5] = 16;
+    demo.extend([8, 0]);
     let world = World::default();
-    replaying(&blob, false, |sched| {
-        assert!(sched.replay.orders_handlers() && !sched.replay.orders_calls());
-        let main = ThreadIx(0);
-        assert_eq!(sched.due(), Some(main));
-        assert_eq!(sched.arrive(main, request!(step::STORE, 1), &world), Grant::Handler);
-        assert_eq!(sched.roster[main].phase(), Phase::Acting);
-        sched.interrupt(main);
-        assert_eq!(sched.roster[main].phase(), Phase::Acting, "nobody takes a turn from who acts");
-        assert_eq!(sched.arrive(main, request!(step::HANDLER, 10), &world), Grant::Go);
-        sched.finish(main, 1, &world);
-        assert_eq!(sched.steps_shown(), 1);
-        assert!(!sched.effects.replay_is_over());
-        let mut arrival = request!(step::STORE, 1);
-        arrival.steps = 1;
-        assert_eq!(sched.arrive(main, arrival, &world), Grant::Go);
-        sched.finish(main, 2, &world);
-        assert!(sched.effects.replay_is_over());
-        assert_eq!(sched.due(), None);
-    });
+    let main = ThreadIx(0);
+    for (blob, brought) in [(&blob, false), (&demo, true)] {
+        replaying(blob, false, |sched| {
+            assert!(sched.replay.orders_handlers() && !sched.replay.orders_calls());
+            assert_eq!(sched.due(), Some(main));
+            let grant = sched.arrive(main, request!(step::STORE, 1), &world);
+            assert!(sched.handler_is_next(main) && !sched.handler_is_next(ThreadIx(1)));
+            sched.interrupt(main);
+            if brought {
+                assert_eq!((grant, sched.roster[main].phase()), (Grant::Handler, Phase::Acting));
+            } else {
+                // It comes from the program itself, and the thread waits for it.
+                assert_eq!((grant, sched.roster[main].phase()), (Grant::Wait, Phase::Running));
+            }
+            assert_eq!(sched.arrive(main, request!(step::HANDLER, 10), &world), Grant::Go);
+            sched.finish(main, 1, &world);
+            assert_eq!(sched.steps_shown(), 1);
+            assert!(!sched.effects.replay_is_over() && !sched.handler_is_next(main));
+            let mut arrival = request!(step::STORE, 1);
+            arrival.steps = 1;
+            assert_eq!(sched.arrive(main, arrival, &world), Grant::Go);
+            sched.finish(main, 2, &world);
+            assert!(sched.effects.replay_is_over());
+            assert_eq!(sched.due(), None);
+        });
+    }
     let blob = schedule(3, &[word(0, step::SYSCALL, 1)], &[]);
     replaying(&blob, false, |sched| assert!(sched.replay.orders_calls() && !sched.replay.orders_handlers()));
 }
