@@ -5,7 +5,8 @@ mod common;
 mod ids;
 
 use common::{compilers, folder, raddle, run};
-use raddle_findings::{Finding, FindingsFile, Grade, Kind, Store};
+use raddle_findings::{Access, Action, Finding, FindingsFile, Grade, Kind, Place, Store};
+use raddle_trace::schedule::{Schedule, Stop, StopPlace};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -111,6 +112,60 @@ fn a_confirmed_finding_keeps_its_schedule() {
     let again = hunt(folder.path(), &["--runs", "3"], "handover.c");
     assert!(confirmed(&findings).iter().all(|finding| again.iter().any(|other| other.id == finding.id)));
     replays_always(folder.path(), &findings);
+}
+
+/// Where the schedule of a race stops the threads is where the finding says they are, before what it says they do there.
+#[test]
+fn schedules_stop_before_what_the_finding_says() {
+    let bank = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bank.c");
+    let source = std::fs::read_to_string(bank).unwrap();
+    for compiler in compilers() {
+        for options in [&[][..], &["--keep-redundant"], &["--runs", "3"], &["--strategy", "random"]] {
+            let folder = folder(&[("bank.c", &source)]);
+            let findings = found(&run(raddle_in(folder.path())
+                .args(["hunt", "--json", "--provoke", "off"])
+                .args(options)
+                .arg("bank.c")
+                .env("RADDLE_CC", &compiler)));
+            let races = confirmed(&findings).into_iter().filter(|finding| finding.kind == Kind::DataRace);
+            let mut compared = 0;
+            for race in races {
+                compared += stops_are_parties(folder.path(), race);
+            }
+            assert!(
+                compared >= 2 || options.contains(&"--strategy"),
+                "{compiler} {options:?}: {findings:#?}"
+            );
+        }
+    }
+}
+
+/// Compares the stops of a race's stored schedule with its parties, and tells how many there are.
+fn stops_are_parties(folder: &Path, race: &Finding) -> usize {
+    let path = Store::at(folder.join(".raddle")).schedule_path(&race.id);
+    let text = std::fs::read_to_string(path).unwrap();
+    let schedule = Schedule::parse(&text).unwrap();
+    assert_eq!(schedule.stops.len(), race.parties.len(), "{race:#?}\n{text}");
+    for party in &race.parties {
+        let of_party = |stop: &&Stop| schedule.name(stop.thread) == party.thread.path;
+        let stop = schedule.stops.iter().find(of_party).unwrap_or_else(|| panic!("{race:#?}\n{text}"));
+        let Action::Accesses { access, bytes, object: Some(object), .. } = &party.action else {
+            panic!("{race:#?}")
+        };
+        let frame = &party.stack[0];
+        let StopPlace::Code(code) = stop.place else { panic!("{text}") };
+        assert_eq!(Some(schedule.name(code)), frame.raw.as_deref(), "{race:#?}\n{text}");
+        let deed = match access {
+            Access::Read => "reads",
+            Access::Write => "writes",
+            Access::ReadWrite | Access::Any => panic!("a stop is before one access: {race:#?}"),
+        };
+        let Place::Global { module, offset } = &object.place else { panic!("{race:#?}") };
+        let (function, line) = (frame.function.as_deref().unwrap(), frame.line.unwrap());
+        let said = format!("bank.c:{line} {function}, {deed} {bytes} bytes of {module}+{offset:#x}");
+        assert_eq!(schedule.name(stop.comment), said, "{race:#?}\n{text}");
+    }
+    schedule.stops.len()
 }
 
 /// A schedule knows its program: another one hunted in the same folder does not take its place.

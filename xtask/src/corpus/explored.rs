@@ -18,9 +18,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Strategies that are tried, the cheapest first.
-const STRATEGIES: [&str; 5] = ["random", "pct:3", "pos", "surw", "delay:2"];
+pub(super) const STRATEGIES: [&str; 5] = ["random", "pct:3", "pos", "surw", "delay:2"];
 /// Runs under each of them.
-const RUNS: u32 = 400;
+pub(super) const RUNS: u32 = 400;
 /// Runs of a program in which nothing may be found, and strategies for it.
 const CLEAN: [(&str, u32); 2] = [("random", 150), ("pct:3", 50)];
 /// Interleavings in which a race is looked for, and in which none may be found.
@@ -108,7 +108,10 @@ impl Runner {
         if race || case.explore == [Verdict::Clean] {
             self.races(case, &folder, race)?;
         }
-        self.golden_explored(case, &folder, golden)
+        match Source::of(case) {
+            Some(Source::Explore) => self.golden(case, Source::Explore, &folder, golden),
+            _ => Ok(()),
+        }
     }
 
     /// Tries one strategy after the other until everything that is due was seen.
@@ -212,27 +215,25 @@ impl Runner {
         }
     }
 
-    /// What exploring a program says whose error only a search finds: its golden output.
-    fn golden_explored(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
-        if golden == Golden::Ignore || Source::of(case) != Some(Source::Explore) {
-            return Ok(());
+    /// The command whose findings are golden for a program whose error only a search finds.
+    pub(super) fn golden_exploration(
+        &self,
+        case: &Case,
+        folder: &Path,
+        strategy: &str,
+    ) -> anyhow::Result<Command> {
+        let mut command = self.explore_command(case, folder, strategy, RUNS, GOLDEN_FILE);
+        if let (Output::Exactly(text), true) = (&case.output, case.explore.contains(&Verdict::WrongOutput)) {
+            std::fs::write(folder.join("expected"), text)?;
+            command.args(["--expect-output", "expected"]);
         }
-        self.golden_of(case, folder, golden, |runner| {
-            let mut command = runner.explore_command(case, folder, GOLDEN_STRATEGY, RUNS, GOLDEN_FILE);
-            if let (Output::Exactly(text), true) =
-                (&case.output, case.explore.contains(&Verdict::WrongOutput))
-            {
-                std::fs::write(folder.join("expected"), text)?;
-                command.args(["--expect-output", "expected"]);
-            }
-            command.args(["--timeout", RUN_SECONDS, "--keep", "golden", "--", "./program"]).args(&case.args);
-            runner.limited_output(command, case, RUNS.div_ceil(2)).map(drop)
-        })
+        command.args(["--timeout", RUN_SECONDS, "--keep", "golden", "--", "./program"]).args(&case.args);
+        Ok(command)
     }
 }
 
 /// What golden output of explored programs is made under: a seed decides everything.
-const GOLDEN_STRATEGY: &str = "random";
+pub(super) const GOLDEN_STRATEGY: &str = "random";
 
 /// Does the finding fit an entry, if there are entries for what it is?
 fn is_expected(finding: &Finding, entries: &[Expected], markers: &Markers) -> bool {

@@ -3,14 +3,15 @@
 //! like any other change.
 //!
 //! Which of two racing threads comes first, and so which of several pairs of accesses is seen, is chance in a free run. Golden output
-//! is that of a hunt whose recorded run a seed decides ([`SEEDED`]): one program, one seed, one text. For programs whose error only a
-//! search finds it is that of an exploration.
+//! is that of a hunt whose recorded run a seed decides: one program, one seed, one text. For programs whose error only a
+//! search finds it is that of an exploration, for those that break a property that of a hunt with the property. Where the first seed
+//! does not show the error, the first one that does is taken ([`Attempt`]).
 //!
 //! What differs between machines and runs without meaning anything is taken out before: folders, addresses, offsets in modules,
 //! numbers of events, everything about frames of libraries, and why attempts to stop both threads at once have failed. Ids
 //! stay: that they are the same everywhere is their purpose.
 
-use super::explored::shows_in_an_ending;
+use super::explored::{GOLDEN_STRATEGY, RUNS, STRATEGIES, shows_in_an_ending};
 use super::manifest::{Case, Verdict};
 use super::run::Runner;
 use anyhow::{Context, bail};
@@ -35,25 +36,120 @@ pub enum Source {
     Hunt,
     Explore,
     Run,
+    /// A hunt with the property beside the program.
+    Property,
+    /// What a hunt has to bring about itself.
+    Provoke,
 }
 
 impl Source {
     /// The first one that owes findings about the case, if any does.
     pub fn of(case: &Case) -> Option<Source> {
         let owes = |verdicts: &[Verdict]| verdicts.iter().any(|&verdict| verdict != Verdict::Clean);
+        let has = |kind| case.findings.iter().any(|entry| entry.kind == kind);
         if case.crashes() || owes(&case.predict) {
             return Some(Source::Hunt);
         }
         if Runner::can_explore(case) && case.explore.iter().any(|&verdict| shows_in_an_ending(verdict)) {
             return Some(Source::Explore);
         }
-        let is_misused = case.findings.iter().any(|entry| entry.kind == Kind::LockMisuse);
-        (owes(&case.online) || is_misused && !case.online.is_empty()).then_some(Source::Run)
+        let is_misused = has(Kind::LockMisuse) && !case.online.is_empty();
+        if owes(&case.online) || is_misused || case.explore.contains(&Verdict::Race) {
+            return Some(Source::Run);
+        }
+        if case.property.is_some() && has(Kind::PropertyViolation) {
+            return Some(Source::Property);
+        }
+        owes(&case.provoke).then_some(Source::Provoke)
+    }
+
+    /// Is it compared where the corpus is hunted in?
+    pub fn is_hunted(self) -> bool {
+        matches!(self, Source::Hunt | Source::Property | Source::Provoke)
     }
 }
 
-/// How the run is recorded whose findings are golden.
-pub(super) const SEEDED: [&str; 4] = ["--strategy", "random", "--seed", "1"];
+/// One way to show a case's findings, the same each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// A hunt from a run that this seed decides.
+    Hunt(u32),
+    /// The same with the property beside the program.
+    Property(u32),
+    /// A hunt that goes on until so many runs have been made to show consequences: a livelock is no ending that exploring tells.
+    Provoke(u32),
+    Explore(&'static str),
+    Run(u32),
+    /// Also with the values that C11 lets atomics read.
+    Weak(u32),
+    /// Without any strategy: steered, fibers of one thread are never without an order.
+    Free,
+}
+
+/// Seeds that are tried.
+const SEEDS: std::ops::RangeInclusive<u32> = 1..=10;
+
+/// Runs that a livelock is looked for in, few first: those that never end take their time.
+const PROVOKED: [u32; 4] = [5, 10, 20, 50];
+
+impl Attempt {
+    /// One after the other, until one has findings.
+    fn all(case: &Case, source: Source) -> Vec<Attempt> {
+        match source {
+            // Of a run that deadlocks itself nothing is predicted.
+            Source::Hunt if case.crashes() => vec![Attempt::Hunt(1)],
+            Source::Hunt => SEEDS.map(Attempt::Hunt).chain(STRATEGIES.map(Attempt::Explore)).collect(),
+            Source::Property => SEEDS.map(Attempt::Property).collect(),
+            Source::Explore => STRATEGIES.map(Attempt::Explore).to_vec(),
+            Source::Provoke if case.provoke.contains(&Verdict::Livelock) => {
+                PROVOKED.map(Attempt::Provoke).to_vec()
+            }
+            Source::Provoke => STRATEGIES.map(Attempt::Explore).to_vec(),
+            Source::Run => {
+                let steered = SEEDS.map(Attempt::Run).chain(SEEDS.map(Attempt::Weak));
+                steered.chain([Attempt::Free]).collect()
+            }
+        }
+    }
+
+    /// The command that leaves what it finds in [`GOLDEN_FILE`].
+    fn command(self, runner: &Runner, case: &Case, folder: &Path) -> anyhow::Result<Command> {
+        let kept = ["--keep", "golden", "--output", GOLDEN_FILE];
+        let hunt = |seed: u32, more: &[&str]| {
+            let seed = seed.to_string();
+            let steered = ["--strategy", GOLDEN_STRATEGY, "--seed", seed.as_str()];
+            runner.hunt_command(case, folder, &[&kept[..], &steered, more].concat())
+        };
+        // What can be provoked within a time depends on the machine.
+        let quiet = ["--provoke", "off"];
+        let run = |options: &[&str]| {
+            let mut command = Command::new(&runner.raddle);
+            command.args(["run", "--quiet", "--output", GOLDEN_FILE]).args(options);
+            command.args(["--", "./program"]).args(&case.args).current_dir(folder);
+            command.env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
+            command
+        };
+        Ok(match self {
+            Attempt::Hunt(seed) => hunt(seed, &quiet),
+            Attempt::Provoke(runs) => hunt(1, &["--provoke", &runs.to_string()]),
+            Attempt::Property(seed) => {
+                let mut options: Vec<String> = quiet.map(str::to_owned).to_vec();
+                for (option, file) in [("--aspects", &case.aspects), ("--property", &case.property)] {
+                    if let Some(file) = file {
+                        options.extend([option.to_owned(), case.folder.join(file).display().to_string()]);
+                    }
+                }
+                hunt(seed, &options.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            Attempt::Explore(strategy) => runner.golden_exploration(case, folder, strategy)?,
+            Attempt::Run(seed) => run(&["--strategy", GOLDEN_STRATEGY, "--seed", &seed.to_string()]),
+            Attempt::Weak(seed) => {
+                run(&["--weak", "--strategy", GOLDEN_STRATEGY, "--seed", &seed.to_string()])
+            }
+            Attempt::Free => run(&[]),
+        })
+    }
+}
 
 /// Where the findings go that are rendered.
 pub(super) const GOLDEN_FILE: &str = "golden.json";
@@ -61,36 +157,34 @@ pub(super) const GOLDEN_FILE: &str = "golden.json";
 const ENDINGS: [&str; 3] = ["golden.txt", "golden.json", "golden.sarif"];
 
 impl Runner {
-    /// Hunts in a program that was built into this folder, compares what `raddle report` makes of the findings with the golden
+    /// Asks about a program that was built into this folder, compares what `raddle report` makes of the findings with the golden
     /// files of the case, or writes those.
-    pub(super) fn golden(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
-        if golden == Golden::Ignore || Source::of(case) != Some(Source::Hunt) {
-            return Ok(());
-        }
-        self.golden_of(case, folder, golden, |runner| {
-            // What can be provoked within a time depends on the machine.
-            let options = ["--keep", "golden", "--output", GOLDEN_FILE, "--provoke", "off"];
-            let options: Vec<&str> = options.into_iter().chain(SEEDED).collect();
-            runner.limited(runner.hunt_command(case, folder, &options), case).map(drop)
-        })
-    }
-
-    /// The same for what a command leaves in [`GOLDEN_FILE`] in the folder.
-    pub(super) fn golden_of(
+    pub(super) fn golden(
         &self,
         case: &Case,
+        source: Source,
         folder: &Path,
         golden: Golden,
-        make: impl FnOnce(&Runner) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
+        if golden == Golden::Ignore {
+            return Ok(());
+        }
+        let mut now = [None, None, None];
         // Where something else than the seed has a say, there is no one text to compare with.
-        let now = match super::known_failures(&self.corpus, "golden")?.contains_key(&case.name) {
-            true => [None, None, None],
-            false => {
-                make(self)?;
-                self.rendered(&folder.join(GOLDEN_FILE))?
+        if !super::known_failures(&self.corpus, "golden")?.contains_key(&case.name) {
+            for attempt in Attempt::all(case, source) {
+                let command = attempt.command(self, case, folder)?;
+                self.limited_output(command, case, RUNS.div_ceil(2))
+                    .with_context(|| format!("{attempt:?}"))?;
+                now = self.rendered(&folder.join(GOLDEN_FILE))?;
+                if now[0].is_some() {
+                    break;
+                }
             }
-        };
+            if now[0].is_none() {
+                bail!("no golden output: nothing that is tried shows a finding");
+            }
+        }
         for (ending, text) in ENDINGS.into_iter().zip(now) {
             let path = case.beside(ending);
             let before = std::fs::read_to_string(&path).ok();

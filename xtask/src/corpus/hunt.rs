@@ -6,7 +6,7 @@
 //! name.
 
 use super::explored::is_allowed;
-use super::golden::Golden;
+use super::golden::{Golden, Source};
 use super::manifest::{Case, Expected, Verdict};
 use super::run::{Runner, Variant};
 use anyhow::{Context, bail};
@@ -207,7 +207,9 @@ impl Runner {
         if !case.predict.is_empty() {
             Verdicts { predict: &case.predict, finding: &case.findings }.check(case, &reported)?;
         }
-        self.golden(case, &folder, golden)?;
+        if let Some(source) = Source::of(case).filter(|source| source.is_hunted()) {
+            self.golden(case, source, &folder, golden)?;
+        }
         let reported: Vec<Finding> = reported.into_iter().chain(provoked).collect();
         for finding in reported.iter().filter(|finding| finding.grade() == Grade::Confirmed) {
             if finding.schedule.is_none() {

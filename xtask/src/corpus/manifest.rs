@@ -179,6 +179,9 @@ pub struct Case {
     pub outside: bool,
     /// Addresses have a say in what it does.
     pub stable_memory: bool,
+    /// Files beside it: its events, and what they must be like.
+    pub aspects: Option<String>,
+    pub property: Option<String>,
 }
 
 /// Folders that hold programs of other languages with manifests of their own.
@@ -278,6 +281,8 @@ fn case(text: &str, group: &str, stem: &str, folder: &Path) -> anyhow::Result<Ca
         reachable: raw.reachable,
         outside: raw.outside,
         stable_memory: raw.stable_memory,
+        aspects: raw.aspects,
+        property: raw.property,
     })
 }
 

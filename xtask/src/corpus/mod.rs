@@ -137,9 +137,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             .collect();
         let failures = run_jobs(&cases, args.jobs.max(1), |case| {
             let blessed = match Source::of(case) {
-                Some(Source::Hunt) => runner.hunt(case, GOLDEN_VARIANT, Golden::Bless),
+                Some(source) if source.is_hunted() => runner.hunt(case, GOLDEN_VARIANT, Golden::Bless),
                 Some(Source::Explore) => runner.explore(case, GOLDEN_VARIANT, Golden::Bless),
-                Some(Source::Run) => runner.online(case, GOLDEN_VARIANT, Golden::Bless),
+                Some(_) => runner.online(case, GOLDEN_VARIANT, Golden::Bless),
                 None => Ok(()),
             };
             blessed.map_err(|error| (case.name.clone(), error))

@@ -4,14 +4,13 @@
 //! Places are compared only for builds without optimisation. A known group of findings that is `hidden` (another order
 //! would be needed) is not due.
 
-use super::golden::{GOLDEN_FILE, Golden, SEEDED, Source};
+use super::golden::{Golden, Source};
 use super::hunt::{describe, describe_all, fits, group, markers};
 use super::manifest::{Case, End, Expected, Verdict};
 use super::run::{Runner, Variant};
 use anyhow::bail;
 use raddle_findings::{Finding, FindingsFile, Kind};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 
 /// What a manifest says about online detection.
@@ -104,20 +103,9 @@ impl Runner {
             variant,
             &kept.findings,
         )?;
-        self.golden_online(case, &folder, golden)
-    }
-
-    /// The golden text of a case about which only `raddle run` has something to say: of a run that a seed decides.
-    fn golden_online(&self, case: &Case, folder: &Path, golden: Golden) -> anyhow::Result<()> {
-        if golden == Golden::Ignore || Source::of(case) != Some(Source::Run) {
-            return Ok(());
+        match Source::of(case) {
+            Some(Source::Run) => self.golden(case, Source::Run, &folder, golden),
+            _ => Ok(()),
         }
-        self.golden_of(case, folder, golden, |runner| {
-            let mut command = Command::new(&runner.raddle);
-            command.args(["run", "--quiet", "--output", GOLDEN_FILE]).args(SEEDED);
-            command.args(["--", "./program"]).args(&case.args).current_dir(folder);
-            command.env("LD_LIBRARY_PATH", ".").env("CORPUS_TURN_MS", "100");
-            runner.limited_output(command, case, 1).map(drop)
-        })
     }
 }
