@@ -139,6 +139,43 @@ fn small_numbers_against_the_naive_twin() {
 }
 
 /// A limit of ours is never an error of the program, and nothing is concluded from a thread that met one.
+/// The simplest rational against all of them, by growing denominators; and what the report says of it.
+#[test]
+fn the_simplest_rational_is_the_first_one_in_reach() {
+    for (text, expected) in [
+        ("(rationalize (inexact->exact .3) 1/10)", "1/3"),
+        ("(rationalize .3 1/10)", "0.3333333333333333"),
+        ("(rationalize 3/10 1/10)", "1/3"),
+        ("(rationalize -3/10 1/10)", "-1/3"),
+        ("(rationalize 3/10 -1/10)", "1/3"),
+        ("(rationalize 3/10 0)", "3/10"),
+        ("(rationalize 3/10 1)", "0"),
+        ("(rationalize 5 2)", "3"),
+        ("(rationalize (expt 10 30) 0)", "1000000000000000000000000000000"),
+        ("(rationalize (/ 1. 0) 1)", "inf"),
+        ("(rationalize 1 (/ 1. 0))", "0.0"),
+        ("(rationalize (/ 1. 0) (/ 1. 0))", "NaN"),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+    for seed in 0..cases(2_000) {
+        let mut dice = Dice::new(seed);
+        let (a, b) = (dice.below(400) as i64 - 200, 1 + dice.below(60) as i64);
+        let (c, d) = (dice.below(40) as i64 - 10, 1 + dice.below(300) as i64);
+        // n/m is in reach if |n/m - a/b| <= |c/d|; all denominators are positive.
+        let reached = |n: i64, m: i64| (n * b - a * m).abs() * d <= c.abs() * m * b;
+        let first = (1..)
+            .find_map(|m| {
+                let near = (a * m / b).abs() + (c.abs() * m / d) + 2;
+                (0..=near).find_map(|n| [n, -n].into_iter().find(|&n| reached(n, m))).map(|n| (n, m))
+            })
+            .expect("the number itself is in reach");
+        let expected = if first.1 == 1 { first.0.to_string() } else { format!("{}/{}", first.0, first.1) };
+        let text = format!("(rationalize {a}/{b} {c}/{d})");
+        assert_eq!(value(&text), expected, "{text}");
+    }
+}
+
 #[test]
 fn limits_are_unknown() {
     let options = Options { concrete_states_max: 2_000, runs_max: 50, ..Options::default() };

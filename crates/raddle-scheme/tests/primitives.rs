@@ -26,6 +26,7 @@ const KINDS: &[&str] = &[
     "#f",
     "'()",
     "'a",
+    "(string->symbol \"made\")",
     "\"\"",
     "\"12\"",
     "#\\a",

@@ -117,6 +117,7 @@ impl Alpha<'_, '_> {
             Value::Real(_) => AbsVal::bits(bit::REAL),
             Value::Char(_) => AbsVal::bits(bit::CHAR),
             Value::Str(s) => AbsVal { string: Flat::One(self.space.string(s)), ..AbsVal::default() },
+            Value::Made(_) => AbsVal::bits(bit::SYMBOL),
             Value::Symbol(s) => AbsVal::reference(Reference::Symbol(*s)),
             Value::LockState(l) => AbsVal::bits(if *l { bit::LOCKED } else { bit::UNLOCKED }),
             Value::Prim(prim) => AbsVal::reference(Reference::Prim(*prim)),

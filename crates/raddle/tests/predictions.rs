@@ -80,6 +80,54 @@ fn a_trace_that_cannot_be_is_told_to_be_one() {
     }
 }
 
+/// What covers code of one program means nothing in another.
+#[test]
+fn coverage_tells_when_traces_are_of_different_programs() {
+    let other = RACY.replace("shared = 2", "shared = 3");
+    let folder = folder(&[("racy.c", RACY), ("other.c", &other), ("foreign.std", "T1|w(x)|1\nT2|r(x)|2\n")]);
+    let at = folder.path();
+    for name in ["racy", "other"] {
+        succeed(raddle().args(["cc", "-g", "-pthread", &format!("{name}.c"), "-o", name]).current_dir(at));
+        for run in ["1", "2"] {
+            let trace = format!("{name}{run}.trace");
+            let program = format!("./{name}");
+            succeed(raddle().args(["record", "-o", &trace, "--", &program]).current_dir(at));
+        }
+    }
+    // The trace that each of the warnings is about, beside the first one.
+    let warned = |traces: &[&str]| -> Vec<String> {
+        let output = run(raddle().arg("coverage").args(traces).current_dir(at));
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let start = format!("raddle: warning: {} and ", traces[0]);
+        text.lines()
+            .filter(|line| line.contains("are not of the same build of one program"))
+            .map(|line| line.strip_prefix(&start).unwrap_or(line).split(' ').next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(warned(&["racy1.trace", "racy2.trace"]), Vec::<String>::new());
+    assert_eq!(warned(&["other1.trace", "other2.trace"]), Vec::<String>::new());
+    assert_eq!(warned(&["racy1.trace", "other1.trace"]), ["other1.trace"]);
+    assert_eq!(
+        warned(&["racy1.trace", "racy2.trace", "other1.trace", "other2.trace"]),
+        ["other1.trace", "other2.trace"]
+    );
+    assert_eq!(warned(&["racy1.trace", "foreign.std"]), ["foreign.std"]);
+    assert_eq!(warned(&["foreign.std", "racy1.trace"]), ["racy1.trace"]);
+    // Without the linker's names of builds the paths tell them apart.
+    for name in ["racy", "other"] {
+        let source = format!("{name}.c");
+        succeed(
+            raddle()
+                .args(["cc", "-g", "-pthread", "-Wl,--build-id=none", &source, "-o", name])
+                .current_dir(at),
+        );
+        let (trace, program) = (format!("{name}-nameless.trace"), format!("./{name}"));
+        succeed(raddle().args(["record", "-o", &trace, "--", &program]).current_dir(at));
+    }
+    assert_eq!(warned(&["racy-nameless.trace", "other-nameless.trace"]), ["other-nameless.trace"]);
+}
+
 /// The words and the data of the two levels.
 #[test]
 fn a_foreign_trace_is_predicted_soundly_unless_told_otherwise() {

@@ -37,9 +37,11 @@ pub mod bit {
     pub const LOCK: u16 = LOCKED | UNLOCKED | TAKEN;
     /// Exact numbers that are no integers.
     pub const RATIO: u16 = 2048;
+    /// Any symbol: what `string->symbol` makes.
+    pub const SYMBOL: u16 = 4096;
     pub const BOOL: u16 = TRUE | FALSE;
     /// Bits that describe many concrete values.
-    pub const VAGUE: u16 = REAL | RATIO | CHAR;
+    pub const VAGUE: u16 = REAL | RATIO | CHAR | SYMBOL;
     /// Numbers beside the integers.
     pub const BROKEN: u16 = REAL | RATIO;
 }
@@ -212,7 +214,13 @@ impl AbsVal {
         self.bits & !other.bits == 0
             && self.int.below(other.int)
             && self.string.below(other.string)
-            && self.refs.iter().all(|r| other.refs.binary_search(r).is_ok())
+            && self.refs.iter().all(|r| other.describes(*r))
+    }
+
+    /// Whether the reference is one of those described.
+    fn describes(&self, reference: Reference) -> bool {
+        self.refs.binary_search(&reference).is_ok()
+            || self.bits & bit::SYMBOL != 0 && matches!(reference, Reference::Symbol(_))
     }
 
     /// Whether some concrete value is described by both.
@@ -220,7 +228,8 @@ impl AbsVal {
         self.bits & other.bits != 0
             || self.int.meets(other.int)
             || self.string.meets(other.string)
-            || self.refs.iter().any(|r| other.refs.binary_search(r).is_ok())
+            || self.refs.iter().any(|r| other.describes(*r))
+            || other.refs.iter().any(|r| self.describes(*r))
     }
 
     /// How many kinds of concrete values are described, counting at most to two.
@@ -329,6 +338,7 @@ pub fn apply(
             let symbols = part_count(args[0], Prim::IsSymbol) == args[0].parts();
             Answer { value: AbsVal::any_string(), may_fail: !symbols }
         }
+        Prim::StringToSymbol => Answer { value: AbsVal::bits(bit::SYMBOL), may_fail: !all_strings(args) },
         Prim::StringToNumber => {
             let number_or_false =
                 AbsVal { bits: bit::BROKEN | bit::FALSE, int: Whole::Any, ..AbsVal::default() };
@@ -397,7 +407,7 @@ fn part_count(value: &AbsVal, prim: Prim) -> usize {
         Prim::IsRational | Prim::IsExact => bits(bit::RATIO) + (value.int != Whole::None) as usize,
         Prim::IsInexact => bits(bit::REAL),
         Prim::IsBoolean => bits(bit::BOOL),
-        Prim::IsSymbol => refs(|r| matches!(r, Reference::Symbol(_))),
+        Prim::IsSymbol => refs(|r| matches!(r, Reference::Symbol(_))) + bits(bit::SYMBOL),
         Prim::IsString => (value.string != Flat::None) as usize,
         Prim::IsChar => bits(bit::CHAR),
         Prim::IsProcedure => {
@@ -546,6 +556,9 @@ mod tests {
             AbsVal::bits(bit::TRUE),
             AbsVal::bits(bit::BOOL),
             AbsVal::any_string(),
+            AbsVal::bits(bit::SYMBOL),
+            AbsVal::reference(Reference::Symbol(Symbol(3))),
+            AbsVal::reference(Reference::Symbol(Symbol(3))).join(&AbsVal::bits(bit::SYMBOL)),
             AbsVal::reference(Reference::Prim(Prim::Car)),
             AbsVal::int(1).join(&AbsVal::bits(bit::NIL)),
         ]

@@ -247,18 +247,11 @@ impl<'a, 'p> Walk<'a, 'p> {
                 self.words.extend(halves(x.to_bits()));
             }
             Value::Char(c) => self.words.extend([9, *c as u32]),
-            Value::Str(s) => {
-                // The first occurrence spells the string out, later ones refer to it.
-                let next = self.strings.len() as u32;
-                match self.strings.get(&**s) {
-                    Some(&number) => self.words.extend([10, number]),
-                    None => {
-                        self.strings.insert(s, next);
-                        self.words.extend([11, s.len() as u32]);
-                        self.words.extend(s.bytes().map(u32::from));
-                    }
-                }
+            Value::Made(name) => {
+                self.words.push(24);
+                self.string(name);
             }
+            Value::Str(s) => self.string(s),
             Value::Symbol(s) => self.words.extend([12, s.0]),
             Value::Prim(prim) => self.words.extend([13, *prim as u32]),
             Value::Closure(lambda, env) => {
@@ -275,6 +268,19 @@ impl<'a, 'p> Walk<'a, 'p> {
             Value::Escape(object) => self.reference(23, *object),
             Value::Thread(thread) => self.other(19, *thread),
             Value::Result(thread) => self.other(22, *thread),
+        }
+    }
+
+    /// The first occurrence spells the string out, later ones refer to it.
+    fn string(&mut self, s: &'a str) {
+        let next = self.strings.len() as u32;
+        match self.strings.get(s) {
+            Some(&number) => self.words.extend([10, number]),
+            None => {
+                self.strings.insert(s, next);
+                self.words.extend([11, s.len() as u32]);
+                self.words.extend(s.bytes().map(u32::from));
+            }
         }
     }
 

@@ -396,6 +396,55 @@ pub fn part(prim: Prim, number: Number) -> Result<Number, Refusal> {
     Ok(if inexact { Number::Real(part.real()) } else { part })
 }
 
+/// The simplest rational that is no further from the number than the tolerance; an inexact argument makes it inexact.
+pub fn rationalize(number: Number, tolerance: Number) -> Result<Number, Refusal> {
+    let inexact = !number.is_exact() || !tolerance.is_exact();
+    if inexact {
+        let (x, y) = (number.real(), tolerance.real());
+        if x.is_nan() || y.is_nan() || x.is_infinite() && y.is_infinite() {
+            return Ok(Number::Real(f64::NAN));
+        }
+        if x.is_infinite() || y.is_infinite() {
+            return Ok(Number::Real(if x.is_infinite() { x } else { 0.0 }));
+        }
+    }
+    let exactly = |number: Number| Ok(to_exact(number)?.exact().unwrap_or_else(BigRational::zero));
+    let (x, y) = (exactly(number)?, exactly(tolerance)?.abs());
+    let (low, high) = (&x - &y, x + y);
+    let simplest = if low.is_positive() {
+        simplest_between(&low, &high)
+    } else if high.is_negative() {
+        -simplest_between(&-high, &-low)
+    } else {
+        BigRational::zero()
+    };
+    let simplest = Number::ratio(simplest);
+    Ok(if inexact { Number::Real(simplest.real()) } else { simplest })
+}
+
+/// The rational with the least numerator and denominator from one positive number to another: both have the same continued
+/// fraction up to some place, and there the least integer in between ends it.
+fn simplest_between(low: &BigRational, high: &BigRational) -> BigRational {
+    let (mut a, mut b) = (low.numer().clone(), low.denom().clone());
+    let (mut c, mut d) = (high.numer().clone(), high.denom().clone());
+    // The last two convergents.
+    let (mut above, mut above_before) = (BigInt::one(), BigInt::zero());
+    let (mut below, mut below_before) = (BigInt::zero(), BigInt::one());
+    loop {
+        let (whole, rest) = a.div_rem(&b);
+        let (whole_high, rest_high) = c.div_rem(&d);
+        let last = rest.is_zero() || whole < whole_high;
+        let term = if last && !rest.is_zero() { whole + 1 } else { whole };
+        (above, above_before) = (&term * &above + above_before, above);
+        (below, below_before) = (&term * &below + below_before, below);
+        if last {
+            return BigRational::new(above, below);
+        }
+        // What is left of both is below one, and its inverse is looked at next: the order turns round.
+        (a, b, c, d) = (d, rest_high, b, rest);
+    }
+}
+
 /// Exact where the number is the square of an exact one.
 pub fn square_root(number: Number) -> Result<Number, Refusal> {
     if number.sign() == Some(Ordering::Less) {

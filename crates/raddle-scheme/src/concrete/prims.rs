@@ -42,6 +42,9 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Ref
             Ok(number::rounded(prim, number(prim, &args[0])?).value())
         }
         Prim::Numerator | Prim::Denominator => number::part(prim, number(prim, &args[0])?).map(Number::value),
+        Prim::Rationalize => {
+            number::rationalize(number(prim, &args[0])?, number(prim, &args[1])?).map(Number::value)
+        }
         Prim::Sqrt => number::square_root(number(prim, &args[0])?).map(Number::value),
         Prim::Expt => number::power(number(prim, &args[0])?, number(prim, &args[1])?).map(Number::value),
         Prim::Exp | Prim::Log | Prim::Sin | Prim::Cos | Prim::Tan | Prim::Asin | Prim::Acos | Prim::Atan => {
@@ -59,7 +62,7 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Ref
         Prim::IsExact => truth(is_number(Number::is_exact)),
         Prim::IsInexact => truth(is_number(|x| !x.is_exact())),
         Prim::IsBoolean => truth(matches!(args[0], Value::Bool(_))),
-        Prim::IsSymbol => truth(matches!(args[0], Value::Symbol(_))),
+        Prim::IsSymbol => truth(matches!(args[0], Value::Symbol(_) | Value::Made(_))),
         Prim::IsString => truth(matches!(args[0], Value::Str(_))),
         Prim::IsChar => truth(matches!(args[0], Value::Char(_))),
         Prim::IsProcedure => truth(matches!(args[0], Value::Closure(..) | Value::Prim(_) | Value::Escape(_))),
@@ -167,7 +170,14 @@ pub fn apply(prim: Prim, args: &[Value], symbols: &Symbols) -> Result<Value, Ref
         }
         Prim::SymbolToString => match &args[0] {
             Value::Symbol(s) => Ok(Value::Str(symbols.name(*s).into())),
+            Value::Made(name) => Ok(Value::Str(name.clone())),
             other => Err(wrong(format!("symbol->string needs a symbol, not {}", kind(other)))),
+        },
+        Prim::StringToSymbol => match &args[0] {
+            Value::Str(name) => {
+                Ok(symbols.find(name).map_or_else(|| Value::Made(name.clone()), Value::Symbol))
+            }
+            other => Err(wrong(format!("string->symbol needs a string, not {}", kind(other)))),
         },
         Prim::Void => Ok(Value::Unspecified),
         other => unreachable!("{} touches the heap", other.name()),
@@ -213,7 +223,7 @@ pub fn kind(value: &Value) -> &'static str {
         Value::Int(_) | Value::Big(_) | Value::Ratio(_) | Value::Real(_) => "a number",
         Value::Char(_) => "a character",
         Value::Str(_) => "a string",
-        Value::Symbol(_) => "a symbol",
+        Value::Symbol(_) | Value::Made(_) => "a symbol",
         Value::LockState(_) | Value::Lock(_) => "a lock",
         Value::Prim(_) | Value::Closure(..) | Value::Escape(_) => "a procedure",
         Value::Pair(_) => "a pair",

@@ -52,6 +52,7 @@ impl Machine<'_> {
                 Value::Str(s) if quote => out.push_str(&format!("{s:?}")),
                 Value::Str(s) => out.push_str(s),
                 Value::Symbol(s) => out.push_str(self.program.symbols.name(*s)),
+                Value::Made(name) => out.push_str(name),
                 Value::LockState(l) => out.push_str(if *l { "#locked" } else { "#unlocked" }),
                 Value::Prim(prim) => out.push_str(&format!("#<procedure {}>", prim.name())),
                 Value::Closure(lambda, _) => {

@@ -42,6 +42,8 @@ pub enum Value {
     Char(char),
     Str(Arc<str>),
     Symbol(Symbol),
+    /// A symbol that the program does not mention, made by `string->symbol`; one that it does mention is a [`Value::Symbol`].
+    Made(Arc<str>),
     /// `#locked` (true) or `#unlocked`.
     LockState(bool),
     Prim(Prim),

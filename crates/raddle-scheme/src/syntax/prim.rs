@@ -70,6 +70,7 @@ prims! {
     Round "round" 1 Some(1), Nothing;
     Numerator "numerator" 1 Some(1), Nothing;
     Denominator "denominator" 1 Some(1), Nothing;
+    Rationalize "rationalize" 2 Some(2), Nothing;
     Sqrt "sqrt" 1 Some(1), Nothing;
     Expt "expt" 2 Some(2), Nothing;
     Exp "exp" 1 Some(1), Nothing;
@@ -130,6 +131,7 @@ prims! {
     NumberToString "number->string" 1 Some(2), Nothing;
     StringToNumber "string->number" 1 Some(2), Nothing;
     SymbolToString "symbol->string" 1 Some(1), Nothing;
+    StringToSymbol "string->symbol" 1 Some(1), Nothing;
     Cons "cons" 2 Some(2), Nothing;
     Car "car" 1 Some(1), ReadPair;
     Cdr "cdr" 1 Some(1), ReadPair;

@@ -43,6 +43,11 @@ impl Symbols {
         symbol
     }
 
+    /// The symbol of that name, if the text or an expander mentions it.
+    pub fn find(&self, name: &str) -> Option<Symbol> {
+        self.numbers.get(name).copied()
+    }
+
     pub fn name(&self, symbol: Symbol) -> &str {
         &self.names[symbol.0 as usize]
     }

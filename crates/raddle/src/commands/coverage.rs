@@ -41,11 +41,11 @@ fn built(tables: &Tables) -> Vec<Built> {
 }
 
 /// Do two traces come from different programs? The first module is the program; of the others, only those that both loaded
-/// matter, since what is loaded may depend on the run.
+/// matter, since what is loaded may depend on the run. Programs that their linker has not named are told apart by their paths.
 fn differ(a: &[Built], b: &[Built]) -> bool {
     let programs = (a.first(), b.first());
     let other_program = match programs {
-        (Some((_, a)), Some((_, b))) => a != b,
+        (Some((path, a)), Some((other, b))) => a != b || a.is_empty() && path != other,
         (None, None) => false,
         _ => true,
     };
@@ -130,6 +130,9 @@ mod tests {
         assert!(!differ(&run, &[module("moved/a", 1), module("libc", 2)]), "the same build elsewhere");
         assert!(differ(&run, &[module("a", 9), module("libc", 2)]), "another build");
         assert!(differ(&run, &[module("a", 1), module("libc", 9)]), "another library");
+        let nameless = |path: &str| [(path.to_owned(), Vec::new())];
+        assert!(differ(&nameless("a"), &nameless("b")), "neither has a name but its path");
+        assert!(!differ(&nameless("a"), &nameless("a")));
         assert!(differ(&run, &[]), "a recorded run and a foreign one");
         assert!(!differ(&[], &[]), "foreign traces have no modules");
     }
