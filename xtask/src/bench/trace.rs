@@ -1,4 +1,4 @@
-//! The trace file: bytes an event, and how fast it is written and read.
+//! The trace file: bytes an event, how fast it is written and read, and that it is read no slower than the same events as STD text.
 //!
 //! Two synthetic programs bracket real ones. *walk* is a loop over arrays: few places, constant steps. *lookup* is a
 //! hash table: each round goes to a random node of a 64 MiB heap and touches four fields of it under a lock; its
@@ -8,12 +8,15 @@
 
 use super::{Bench, Limit, Outcome, Subject};
 use raddle_trace::convert::write_trace;
-use raddle_trace::file::{ProgramInfo, TraceFile};
+use raddle_trace::file::ProgramInfo;
 use raddle_trace::generate::Rng;
+use raddle_trace::std_format::{Dialect, write_std};
 use raddle_trace::{
     AccessFlags, Addr, ContextIx, Event, EventSource, Location, LockFlags, MemoryTrace, ObjectId, Op,
-    ThreadIx,
+    OpenTrace, ThreadIx,
 };
+use std::fs::File;
+use std::io::{BufWriter, Write};
 
 const EVENTS: usize = 4_000_000;
 const THREADS: u32 = 4;
@@ -23,8 +26,12 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
     let folder = tempfile::tempdir()?;
     for (name, trace) in [("walk", walk()), ("lookup", lookup())] {
         let path = folder.path().join(name);
+        let text = folder.path().join(format!("{name}.std"));
         let events = trace.events.len() as f64;
-        let mut read = 0;
+        let mut out = BufWriter::new(File::create(&text)?);
+        write_std(&mut trace.source(), &mut out, Dialect::Strict)?;
+        out.flush()?;
+        let (mut read, mut read_text) = (0, 0);
         let subjects = vec![
             Subject::function("write", || {
                 write_trace(&mut trace.source(), &path, ProgramInfo::default())
@@ -33,9 +40,15 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
             Subject::function("read", || {
                 read = count(&path);
             }),
+            Subject::function("read STD text", || {
+                read_text = count(&text);
+            }),
         ];
         let rows = bench.measure(name, subjects)?;
         anyhow::ensure!(read == trace.events.len(), "{name}: {read} events of {events} came back");
+        anyhow::ensure!(read_text == read, "{name}: {read_text} events of {events} came back from STD text");
+        let ratio = rows[1].cpu_s / rows[2].cpu_s;
+        outcome.bar(&format!("{name}: CPU time of reading, against STD text"), ratio, Limit::AtMost(1.0));
         outcome.fact(&format!("{name}: million events written a second"), events / rows[0].cpu_s / 1e6);
         let speed = events / rows[1].cpu_s / 1e6;
         let bytes = std::fs::metadata(&path)?.len() as f64 / events;
@@ -51,7 +64,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Outcome> {
 }
 
 fn count(path: &std::path::Path) -> usize {
-    let mut file = TraceFile::open(path).expect("the trace can be opened");
+    let mut file = OpenTrace::open(path).expect("the trace can be opened");
     let (mut batch, mut events) = (Vec::new(), 0);
     loop {
         file.next_batch(&mut batch).expect("the trace can be read");
